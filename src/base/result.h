@@ -2,33 +2,11 @@
 // Expected failures are values: every function that can fail on input returns Result<T>.
 #include <fmt/core.h>
 
-#include <cstdint>
-#include <string>
-#include <tl/expected.hpp>
 #include <utility>
 
+#include "doppler/types.h"  // ErrorCode, Error, Result
+
 namespace doppler {
-
-enum class ErrorCode : uint8_t {
-  kBadFile,        // a file's contents are malformed
-  kBadInput,       // a caller's or user's argument is wrong
-  kNotFound,       // a file, tensor, model or device does not exist
-  kUnsupported,    // well-formed, but not something this build can run
-  kOutOfMemory,    // host or device memory
-  kDeviceLost,     // the GPU went away; the device can be created again
-  kGpu,            // shader, validation or internal error of the WebGPU library
-  kIo,             // the operating system refused
-  kCancelled,
-};
-
-/// What went wrong. `message` reads "[where] what was wanted, what was got; the cure".
-struct Error {
-  ErrorCode code;
-  std::string message;
-};
-
-template <class T>
-using Result = tl::expected<T, Error>;
 
 /// Makes the error side of a Result: `return fail(ErrorCode::kBadFile, "[gguf] {} bytes wanted", n);`
 template <class... Args>

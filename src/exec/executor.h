@@ -10,13 +10,11 @@
 
 #include "base/progress.h"
 #include "base/result.h"
+#include "doppler/types.h"  // Precision, KvType
 #include "graph/graph.h"
 #include "graph/weights.h"
 
 namespace doppler {
-
-enum class Precision { kFast, kExact };  // fast: int8 activations in the products with packed weights
-enum class KvType { kF16, kF32 };
 
 /// Keys and values of one sequence. Belongs to the executor that made it.
 class KvCache {
