@@ -1,0 +1,38 @@
+#pragma once
+// out = x * rsqrt(mean(x^2) + eps) * (weight + weight_offset), per row or per head; and the form that adds
+// first.
+#include <cstdint>
+
+#include "kernels/common/matrix.h"
+#include "kernels/rms_norm/plan.h"
+
+namespace doppler::kernels {
+
+struct RmsNormArgs {
+  Matrix x;
+  uint32_t group = 0;                   // columns with a norm of their own (a head); 0: the whole row
+  const gpu::Buffer* weight = nullptr;  // f32 [group]
+  uint32_t weight_base = 0;             // in floats, where the weight begins in its buffer
+  float weight_offset = 0;
+  float eps = 1e-6f;
+  Matrix out;  // same shape; may be x itself (in place: same buffer, offset and stride)
+};
+
+Result<void> record_rms_norm(gpu::Device& device, gpu::Commands& commands, const RmsNormArgs& args);
+Result<void> run_rms_norm(gpu::Device& device, const RmsNormArgs& args);
+
+/// sum = a + b; out = rms_norm(sum), rows only: one dispatch for a residual add and the norm that follows it.
+struct AddRmsNormArgs {
+  Matrix a, b;
+  Matrix sum;  // a or b itself (in place: same buffer, offset and stride), or a buffer of its own
+  const gpu::Buffer* weight = nullptr;
+  uint32_t weight_base = 0;
+  float weight_offset = 0;
+  float eps = 1e-6f;
+  Matrix out;  // a buffer that is none of the others
+};
+
+Result<void> record_add_rms_norm(gpu::Device& device, gpu::Commands& commands, const AddRmsNormArgs& args);
+Result<void> run_add_rms_norm(gpu::Device& device, const AddRmsNormArgs& args);
+
+}  // namespace doppler::kernels
