@@ -22,6 +22,8 @@ enum class NameStyle { kHuggingFace, kGguf };
 struct RopeScaling {
   std::string type;        // "", "linear", "dynamic", "yarn", "llama3", "longrope"
   float factor = 1.0f;
+  float low_freq_factor = 1.0f, high_freq_factor = 4.0f;  // llama3
+  uint32_t original_context = 0;                          // llama3: positions before stretching
 };
 
 struct ModelConfig {
