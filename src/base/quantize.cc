@@ -123,7 +123,7 @@ void quantize(DType dtype, const float* src, size_t n, std::byte* dst) {
     case DType::kQ6_K:
       return pack_all<pack_q6_k>(dtype, src, n, dst);
     default:
-      assert(!"quantize() to a type that can_quantize() refuses");
+      assert(false && "quantize() to a type that can_quantize() refuses");
   }
 }
 

@@ -148,7 +148,7 @@ void dequantize(DType dtype, const std::byte* src, size_t n, float* dst) {
     case DType::kQ6_K:
       return expand_all<expand_q6_k>(dtype, src, n, dst);
     default:
-      assert(!"dequantize() of a type that is not runnable");
+      assert(false && "dequantize() of a type that is not runnable");
   }
 }
 

@@ -14,7 +14,8 @@ void dequantize(DType dtype, const std::byte* src, size_t n, float* dst);
 /// True if quantize() can write this dtype.
 bool can_quantize(DType dtype);
 
-/// Packs `n` values (a multiple of the block size) into blocks at `dst`. f32, f16, bf16 round to nearest even.
+/// Packs `n` values (a multiple of the block size) into blocks at `dst`. f32, f16, bf16 round to nearest
+/// even.
 void quantize(DType dtype, const float* src, size_t n, std::byte* dst);
 
 }  // namespace doppler
