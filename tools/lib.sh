@@ -18,5 +18,11 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # Whether the log matches an extended regular expression.
 log_has() { grep -qE "$1" "$log"; }
 
+# Whether what was run met a full disk. The log lies on that disk, so it may be silent about it.
+disk_full() {
+  log_has "No space left on device|Disk quota exceeded|enough free space" ||
+    [ "$(df -Pk . | awk 'NR == 2 { print $4 }')" -lt 30000 ]
+}
+
 # The line of the log that most likely says what went wrong.
 log_last_error() { { grep -E '^(E|ERROR|error): ?' "$log" || tail -n 1 "$log"; } | tail -n 1; }

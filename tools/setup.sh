@@ -44,7 +44,7 @@ apt() {
 }
 
 apt_failure() { # PACKAGE...
-  if log_has "No space left on device|enough free space"; then
+  if disk_full; then
     die "packages wanted, the disk is full; free about 2 GB and run this again"
   elif log_has "Temporary failure resolving|Could not resolve|Could not connect|Unable to connect|Network is unreachable"; then
     die "packages wanted ($*), Debian's archive does not answer; check the network and run this again"
@@ -121,7 +121,7 @@ fetch_webgpu() {
 pip_failure() { # WHAT
   if log_has "No module named pip"; then
     die "pip wanted to fetch $1, this python3 has none; install python3-pip"
-  elif log_has "No space left on device|Disk quota exceeded"; then
+  elif disk_full; then
     die "$1 wanted in $PWD/third_party, the disk is full; free space and run this again"
   elif log_has "connection broken|NewConnectionError|Temporary failure in name resolution|Could not fetch URL|Read timed out|ProxyError"; then
     die "$1 wanted, the package index does not answer; check the network and \`python3 -m pip config list\`"
