@@ -1,0 +1,16 @@
+# Finds the WebGPU headers the GPU layer compiles against. The library itself is loaded at run time; the folder
+# that held the headers at build time is one of the places it is looked for (src/gpu/native/library.cc).
+set(WGPU_NATIVE_DIR "" CACHE PATH "folder with webgpu.h, wgpu.h and the wgpu-native library")
+if(NOT WGPU_NATIVE_DIR AND DEFINED ENV{WGPU_NATIVE_DIR})
+  set(DOPPLER_WEBGPU_DIR $ENV{WGPU_NATIVE_DIR})
+elseif(WGPU_NATIVE_DIR)
+  set(DOPPLER_WEBGPU_DIR ${WGPU_NATIVE_DIR})
+else()
+  set(DOPPLER_WEBGPU_DIR ${CMAKE_SOURCE_DIR}/third_party/webgpu)
+endif()
+get_filename_component(DOPPLER_WEBGPU_DIR ${DOPPLER_WEBGPU_DIR} ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR})
+foreach(header webgpu.h wgpu.h)
+  if(NOT EXISTS ${DOPPLER_WEBGPU_DIR}/${header})
+    message(FATAL_ERROR "${header} is not in ${DOPPLER_WEBGPU_DIR}: run `make setup`, or pass -DWGPU_NATIVE_DIR=<folder of wgpu-native>")
+  endif()
+endforeach()
