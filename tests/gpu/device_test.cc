@@ -279,6 +279,7 @@ TEST_CASE("when memory runs out the error is a value and the device works on") {
     taken.push_back(std::move(*buffer));
   }
   setrlimit(RLIMIT_AS, &old);
+  CAPTURE(error.message);
   CHECK(error.code == ErrorCode::kOutOfMemory);
   CHECK(error.message.find("filler") != std::string::npos);
   taken.clear();

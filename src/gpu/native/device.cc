@@ -20,9 +20,7 @@ void on_lost(WGPUDevice const*, WGPUDeviceLostReason, WGPUStringView message, vo
 void on_uncaptured(WGPUDevice const*, WGPUErrorType type, WGPUStringView message, void* user, void*) {
   auto* state = static_cast<DeviceState*>(user);
   const std::lock_guard lock(state->callback_mutex);
-  if (!state->uncaptured)
-    state->uncaptured = Error{type == WGPUErrorType_OutOfMemory ? ErrorCode::kOutOfMemory : ErrorCode::kGpu,
-                              "[gpu] " + text(message)};
+  if (!state->uncaptured) state->uncaptured = error_of(type, message);
 }
 
 std::vector<WGPUFeatureName> wanted_features(const Api& api, WGPUAdapter adapter, const Caps& caps) {

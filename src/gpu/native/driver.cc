@@ -61,20 +61,29 @@ Result<DriverChoice> DriverChoice::make(std::string_view device_name) {
                 "[gpu] the Vulkan loader libvulkan.so.1 was wanted, it is not installed; "
                 "`apt install libvulkan1`");
 #endif
-  if (device_name != "lavapipe" && device_name != "swiftshader") return DriverChoice(false);
-  if (is_set(kVariables[0]) || is_set(kVariables[1])) return DriverChoice(false);
+  DriverChoice choice;
+  // Mesa's device-selection layer orders adapters, which we do ourselves, and prints complaints about
+  // Wayland.
+  choice.set("NODEVICE_SELECT", "1");
+  if (device_name != "lavapipe" && device_name != "swiftshader") return choice;
+  if (is_set(kVariables[0]) || is_set(kVariables[1])) return choice;
   const std::string file = software_driver_file(device_name);
   if (file.empty())
     return fail(ErrorCode::kNotFound,
                 "[gpu] the software driver {} was wanted, it is not installed; `apt install {}`", device_name,
                 device_name == "lavapipe" ? "mesa-vulkan-drivers" : "chromium");
-  for (const char* variable : kVariables) setenv(variable, file.c_str(), /*overwrite=*/1);
-  return DriverChoice(true);
+  for (const char* variable : kVariables) choice.set(variable, file);
+  return choice;
+}
+
+void DriverChoice::set(const char* variable, const std::string& value) {
+  if (std::getenv(variable) != nullptr) return;
+  setenv(variable, value.c_str(), /*overwrite=*/1);
+  set_.push_back(variable);
 }
 
 DriverChoice::~DriverChoice() {
-  if (!set_) return;
-  for (const char* variable : kVariables) unsetenv(variable);
+  for (const char* variable : set_) unsetenv(variable);
 }
 
 }  // namespace doppler::gpu

@@ -1,9 +1,10 @@
 #pragma once
 // Which Vulkan driver the loader sees: a software driver asked for by name is pointed at for the time in
 // which the instance, the adapter and the device are made.
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -15,13 +16,14 @@ namespace doppler::gpu {
 class DriverChoice {
  public:
   static Result<DriverChoice> make(std::string_view device_name);
-  DriverChoice(DriverChoice&& other) noexcept : set_(other.set_) { other.set_ = false; }
+  DriverChoice(DriverChoice&& other) noexcept : set_(std::exchange(other.set_, {})) {}
   DriverChoice& operator=(DriverChoice&&) = delete;
   ~DriverChoice();
 
  private:
-  explicit DriverChoice(bool set) : set_(set) {}
-  bool set_;
+  DriverChoice() = default;
+  void set(const char* variable, const std::string& value);
+  std::vector<const char*> set_;  // variables that were not there before
 };
 
 }  // namespace doppler::gpu

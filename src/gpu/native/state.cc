@@ -6,10 +6,6 @@
 namespace doppler::gpu {
 namespace {
 
-ErrorCode code_of(WGPUErrorType type) {
-  return type == WGPUErrorType_OutOfMemory ? ErrorCode::kOutOfMemory : ErrorCode::kGpu;
-}
-
 struct ScopeAnswer {
   bool done = false;
   std::optional<Error> error;
@@ -20,10 +16,18 @@ void on_scope(WGPUPopErrorScopeStatus, WGPUErrorType type, WGPUStringView messag
   answer->done = true;
   // A failed status (the device went) is not an error of what was made: check() reports the loss.
   if (type != WGPUErrorType_NoError && type != static_cast<WGPUErrorType>(0))
-    answer->error = Error{code_of(type), text(message)};
+    answer->error = error_of(type, message);
 }
 
 }  // namespace
+
+Error error_of(WGPUErrorType type, WGPUStringView message) {
+  std::string what = text(message);
+  // wgpu-native reports a failed allocation as a validation error with this text.
+  const bool memory =
+      type == WGPUErrorType_OutOfMemory || what.find("Not enough memory left") != std::string::npos;
+  return {memory ? ErrorCode::kOutOfMemory : ErrorCode::kGpu, std::move(what)};
+}
 
 DeviceState::~DeviceState() {
   if (device != nullptr) {

@@ -84,6 +84,8 @@ struct CommandList {
   std::optional<Error> error;  // the first
 };
 
+Error error_of(WGPUErrorType type, WGPUStringView message);
+
 struct DeviceState {
   std::shared_ptr<const Api> api;
   Caps caps;
