@@ -20,11 +20,13 @@ void put_half(std::byte* b, float f) {
   std::memcpy(b, &h, sizeof h);
 }
 
-/// Nearest integer in [low, high]; NaN gives low.
+/// Nearest integer in [low, high]; NaN gives low. Compiles to min, max and a truncation, which vectorise.
 int nearest(float v, int low, int high) {
-  if (!(v > static_cast<float>(low))) return low;
-  if (v >= static_cast<float>(high)) return high;
-  return static_cast<int>(std::lround(v));
+  const auto from = static_cast<float>(low), span = static_cast<float>(high - low);
+  float up = v - from;
+  up = up > 0 ? up : 0.0f;
+  up = up < span ? up : span;
+  return static_cast<int>(up + 0.5f) + low;
 }
 
 /// The block's values with anything not finite replaced, so that one bad weight cannot spread to 255 others.
@@ -46,17 +48,29 @@ std::array<float, kBlock> error_weights(const std::array<float, kBlock>& x) {
   return w;
 }
 
-/// Sums of one group for a least-squares fit of x = scale * q - min.
+/// Weighted sums of one group of 32 for a least-squares fit of x = scale * q - min.
 struct Sums {
-  double w = 0, q = 0, qq = 0, x = 0, qx = 0;  // all weighted
-  void add(double weight, double level, double value) {
-    w += weight;
-    q += weight * level;
-    qq += weight * level * level;
-    x += weight * value;
-    qx += weight * level * value;
-  }
+  double w = 0, q = 0, qq = 0, x = 0, qx = 0;
 };
+
+/// The sums for levels q = (x - low) * inverse, rounded.
+Sums sums_at(const float* x, const float* w, float low, float inverse, int top) {
+  float part[5][8] = {};
+  for (int i = 0; i < 32; i += 8)
+    for (int j = 0; j < 8; ++j) {
+      const auto q = static_cast<float>(nearest((x[i + j] - low) * inverse, 0, top));
+      const float wq = w[i + j] * q;
+      part[0][j] += w[i + j];
+      part[1][j] += wq;
+      part[2][j] += wq * q;
+      part[3][j] += w[i + j] * x[i + j];
+      part[4][j] += wq * x[i + j];
+    }
+  double total[5] = {};
+  for (int k = 0; k < 5; ++k)
+    for (const float sum : part[k]) total[k] += static_cast<double>(sum);
+  return {total[0], total[1], total[2], total[3], total[4]};
+}
 
 struct Affine {
   float scale = 0, min = 0;  // x = scale * q - min, both not negative
@@ -65,12 +79,15 @@ struct Affine {
 
 double affine_error(const float* x, const float* w, float scale, float min, int top) {
   const float inverse = scale > 0 ? 1 / scale : 0;
+  float sums[8] = {};  // independent sums, so that the loop vectorises without reordering
+  for (int i = 0; i < 32; i += 8)
+    for (int j = 0; j < 8; ++j) {
+      const auto q = static_cast<float>(nearest((x[i + j] + min) * inverse, 0, top));
+      const float off = scale * q - min - x[i + j];
+      sums[j] += w[i + j] * off * off;
+    }
   double error = 0;
-  for (int i = 0; i < 32; ++i) {
-    const auto q = static_cast<float>(nearest((x[i] + min) * inverse, 0, top));
-    const double off = static_cast<double>(scale) * q - min - x[i];
-    error += w[i] * off * off;
-  }
+  for (const float sum : sums) error += static_cast<double>(sum);
   return error;
 }
 
@@ -84,8 +101,7 @@ Affine fit_affine(const float* x, const float* w, int top) {
   best.error = affine_error(x, w, best.scale, best.min, top);
   for (int step = -10; step <= 10; ++step) {
     const float inverse = (static_cast<float>(top) + 0.1f * static_cast<float>(step)) / range;
-    Sums s;
-    for (int i = 0; i < 32; ++i) s.add(w[i], nearest((x[i] - low) * inverse, 0, top), x[i]);
+    const Sums s = sums_at(x, w, low, inverse, top);
     const double determinant = s.w * s.qq - s.q * s.q;
     if (determinant <= 0) continue;
     double scale = (s.w * s.qx - s.x * s.q) / determinant;
