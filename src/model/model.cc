@@ -1,0 +1,19 @@
+#include "model/model.h"
+
+#include "formats/gguf/gguf.h"
+#include "model/binding.h"
+#include "model/families.h"
+
+namespace doppler::model {
+
+Result<LoadedModel> open_model(const std::string& path) {
+  LoadedModel model;
+  DOPPLER_TRY(std::unique_ptr<gguf::GgufFile> file, gguf::GgufFile::open(path));
+  DOPPLER_TRY(model.config, config_from_gguf(*file));
+  model.source = std::move(file);
+  DOPPLER_TRY(model.graph, build_graph(model.config, *model.source));
+  model.weights = std::make_unique<TensorWeights>(*model.source);
+  return model;
+}
+
+}  // namespace doppler::model
