@@ -2,6 +2,7 @@
 // out = softmax(scale * q k^T) v over a layer's cache, causal, with an optional window and soft cap; online
 // softmax.
 #include <cstdint>
+#include <optional>
 
 #include "kernels/attention/plan.h"
 #include "kernels/common/matrix.h"
@@ -20,6 +21,7 @@ struct AttentionArgs {
   float scale = 1.0f;
   float softcap = 0;                     // 0: none; else scores become cap * tanh(score / cap)
   const gpu::Buffer* scratch = nullptr;  // attention_scratch_bytes(); nullptr: keys are not split
+  std::optional<AttentionPlan> plan;     // pins the plan; nullopt: plan_attention()
 };
 
 /// Enough scratch for every call with these heads (the split form is used for few rows only).

@@ -30,10 +30,13 @@ struct AttentionPlan {
   uint32_t splits = 1;      // parts the keys are cut into; above 1 a second dispatch combines them
   uint32_t split_keys = 0;  // keys a part has
   uint64_t scratch_bytes = 0;
-  bool subgroups = false;
   std::array<uint32_t, 3> grid{};
   std::string reason;
 };
+
+/// Most rows that the split form takes, and most splits.
+uint32_t attention_split_rows();
+uint32_t attention_max_splits();
 
 /// `may_split`: scratch memory is at hand.
 AttentionPlan plan_attention(const AttentionShape& shape, bool may_split, const gpu::Caps& caps);

@@ -11,7 +11,7 @@ struct SelectRowsArgs {
   Matrix in;
   Matrix out;                         // [rows kept, width]; another buffer
   uint32_t first = 0;                 // row r of out is row first + r of in …
-  const gpu::Buffer* rows = nullptr;  // … or, if set, row rows[first + r] (u32)
+  const gpu::Buffer* rows = nullptr;  // … or, if set, row rows[first + r] (u32, below in.rows)
 };
 
 Result<void> record_select_rows(gpu::Device& device, gpu::Commands& commands, const SelectRowsArgs& args);

@@ -1,0 +1,56 @@
+// Params, weights, x and out of both linear kernels.
+struct Params {
+  x_rows: u32, columns: u32, groups: u32, w_rows: u32,
+  x_offset: u32, x_stride: u32, out_offset: u32, out_stride: u32,
+  lo_words: u32, hi_words: u32, scale_words: u32, super_words: u32,
+  scale_start: u32, super_start: u32, grid_x: u32, bias_offset: u32,
+}
+
+#include "weights/common.wgsl"
+#if INT8
+@group(0) @binding(next) var<storage, read> xq: array<vec4<u32>>;  // [x_rows, groups, 2]: int8, 32 a group
+@group(0) @binding(next) var<storage, read> xs: array<vec2<f32>>;  // [x_rows, groups]: scale, scale * sum
+#else
+#if X_VEC4
+@group(0) @binding(next) var<storage, read> x: array<vec4<f32>>;  // [x_rows, x_stride / 4]
+#else
+@group(0) @binding(next) var<storage, read> x: array<f32>;  // [x_rows, x_stride]
+#endif
+#endif
+#if BIAS
+@group(0) @binding(next) var<storage, read> bias: array<f32>;  // [w_rows]
+#endif
+@group(0) @binding(next) var<storage, read_write> out: array<f32>;  // [x_rows, out_stride]
+@group(0) @binding(next) var<uniform> p: Params;
+
+#include WEIGHT_FILE
+
+#if !INT8
+// Columns [4 i, 4 i + 4) of a row; zero beyond `columns`.
+fn x_vec4(row: u32, i: u32) -> vec4<f32> {
+#if X_VEC4
+  let at = (p.x_offset + row * p.x_stride) / 4u;
+  if (i * 4u < p.columns) {
+    return x[at + i];
+  }
+  return vec4<f32>();
+#else
+  let at = p.x_offset + row * p.x_stride;
+  var v = vec4<f32>();
+  for (var k = 0u; k < 4u; k++) {
+    if (i * 4u + k < p.columns) {
+      v[k] = x[at + i * 4u + k];
+    }
+  }
+  return v;
+#endif
+}
+#endif
+
+fn store(x_row: u32, w_row: u32, value: f32) {
+#if BIAS
+  out[p.out_offset + x_row * p.out_stride + w_row] = value + bias[p.bias_offset + w_row];
+#else
+  out[p.out_offset + x_row * p.out_stride + w_row] = value;
+#endif
+}

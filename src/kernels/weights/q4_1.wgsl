@@ -1,0 +1,3 @@
+#include "weights/quants.wgsl"
+#include "weights/nibbles.wgsl"
+#include "weights/scale_min.wgsl"

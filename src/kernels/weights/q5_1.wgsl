@@ -1,0 +1,3 @@
+#include "weights/quants.wgsl"
+#include "weights/fives.wgsl"
+#include "weights/scale_min.wgsl"
