@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "model/config.h"
 #include "model/gguf_keys.h"
 #include "model/names.h"
@@ -29,7 +30,7 @@ Result<Family> read_family(const gguf::GgufFile& file) {
   for (const Family family : {Family::kLlama, Family::kGemma3})
     if (*name == family_name(family)) return family;
   return fail(ErrorCode::kUnsupported, "[model] general.architecture llama or gemma3 wanted, got \"{}\"",
-              name->substr(0, 64));
+              printable(*name));
 }
 
 Result<void> read_sizes(const GgufKeys& keys, ModelConfig& c) {

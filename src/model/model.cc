@@ -1,16 +1,24 @@
 #include "model/model.h"
 
 #include "formats/gguf/gguf.h"
+#include "formats/rdrr/rdrr.h"
 #include "model/binding.h"
+#include "model/config_rdrr.h"
 #include "model/families.h"
 
 namespace doppler::model {
 
 Result<LoadedModel> open_model(const std::string& path) {
   LoadedModel model;
-  DOPPLER_TRY(std::unique_ptr<gguf::GgufFile> file, gguf::GgufFile::open(path));
-  DOPPLER_TRY(model.config, config_from_gguf(*file));
-  model.source = std::move(file);
+  if (rdrr::is_rdrr_directory(path)) {
+    DOPPLER_TRY(std::unique_ptr<rdrr::RdrrModel> directory, rdrr::RdrrModel::open(path));
+    DOPPLER_TRY(model.config, config_from_rdrr(*directory));
+    model.source = std::move(directory);
+  } else {
+    DOPPLER_TRY(std::unique_ptr<gguf::GgufFile> file, gguf::GgufFile::open(path));
+    DOPPLER_TRY(model.config, config_from_gguf(*file));
+    model.source = std::move(file);
+  }
   DOPPLER_TRY(model.graph, build_graph(model.config, *model.source));
   model.weights = std::make_unique<TensorWeights>(*model.source);
   return model;

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <vector>
 
+#include "base/text.h"
 #include "model/names.h"
 
 namespace doppler::model {
@@ -56,7 +57,7 @@ Result<graph::RopeTable> make_rope_table(const ModelConfig& config, const Tensor
                      scaling.type == "linear" || scaling.type == "llama3";
   if (scaled && !known)
     return fail(ErrorCode::kUnsupported, "[model] RoPE scaling none, linear or llama3 wanted, got \"{}\"",
-                scaling.type);
+                printable(scaling.type));
   if (llama3 && (scaling.original_context == 0 || !(scaling.high_freq_factor > scaling.low_freq_factor) ||
                  !(scaling.low_freq_factor > 0)))
     return fail(

@@ -10,8 +10,8 @@ constexpr double kNearTie = 0.05;  // top-1 / top-2 margins below this may fall 
 // Steps that must agree: up to the first near tie.
 size_t sure_steps(const nlohmann::json& reference) {
   size_t steps = 0;
-  for (const double margin : reference["top1_top2_margin_per_step"]) {
-    if (margin < kNearTie) break;
+  for (const auto& margin : reference["top1_top2_margin_per_step"]) {
+    if (margin.is_number() && margin.get<double>() < kNearTie) break;  // null: not recorded
     ++steps;
   }
   return steps;
