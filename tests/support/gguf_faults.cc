@@ -60,6 +60,7 @@ void add_header_faults(Collector& out) {
   Bytes cut = patched(patched(Bytes(valid.begin(), valid.begin() + 33), kTensorCountAt, uint64_t{0}),
                       kPairCountAt, uint64_t{1});
   out.raw("string-1GiB-short-file", patched(cut, 24, uint64_t{1} << 30));
+  out.raw("key-1GiB", patched(valid, 24, uint64_t{1} << 30));
   out.raw("data-cut-short", Bytes(valid.begin(), valid.end() - 64));
 }
 
