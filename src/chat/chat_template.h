@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doppler/generate.h"  // ChatMessage
 
 namespace doppler {
-
-struct ChatMessage {
-  std::string role;  // "system", "user", "assistant" or "tool"
-  std::string content;
-};
 
 /// A piece of the rendered prompt. What a person wrote is never in a piece with `parse_special`: text that
 /// spells <|im_end|> stays text.

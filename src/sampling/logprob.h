@@ -2,22 +2,11 @@
 // log-softmax of raw logits in double: what --logprobs reports and perplexity and KL divergence are made of.
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/result.h"
+#include "doppler/generate.h"  // TokenLogprob, StepLogprobs
 
 namespace doppler {
-
-struct TokenLogprob {
-  int32_t id = 0;
-  double logprob = 0;
-};
-
-/// The chosen token's log-probability and the `top` likeliest, the likeliest first (lowest id on ties).
-struct StepLogprobs {
-  TokenLogprob chosen;
-  std::vector<TokenLogprob> top;
-};
 
 /// log(sum(exp(logits))). Error (kBadInput) if a logit is NaN or +inf, or all are -inf.
 Result<double> log_sum_exp(std::span<const float> logits);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 namespace doppler {
 
@@ -21,6 +22,19 @@ Result<void> check_sampler_options(const SamplerOptions& options) {
                 options.repetition_penalty);
   return {};
 }
+
+namespace {
+
+uint64_t random_seed() {
+  std::random_device device;
+  // 53 bits: readers of JSON that keep numbers as doubles can hand the seed back unchanged.
+  return ((static_cast<uint64_t>(device()) << 32) | device()) >> 11;
+}
+
+}  // namespace
+
+Sampler::Sampler(const SamplerOptions& options)
+    : options_(options), seed_(options.seed ? *options.seed : random_seed()), random_(seed_) {}
 
 Result<int32_t> arg_max(std::span<const float> logits) {
   float best = -std::numeric_limits<float>::infinity();

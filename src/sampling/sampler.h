@@ -5,19 +5,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doppler/generate.h"  // SamplerOptions
 #include "sampling/random.h"
 
 namespace doppler {
-
-struct SamplerOptions {
-  float temperature = 0.8f;         // 0 or below: arg max, the lowest id on ties
-  int32_t top_k = 40;               // keep the k likeliest; 0 or below: all
-  float top_p = 0.95f;              // keep the likeliest whose probabilities reach p; 0 or below: one; 1: all
-  float min_p = 0.0f;               // keep those at least min_p times as likely as the likeliest; 0: all
-  float repetition_penalty = 1.0f;  // 1: none; must be above 0
-  uint32_t repetition_window = 64;  // how many of the last ids count as repeated; 0: none
-  uint64_t seed = 0;
-};
 
 /// Errors (kBadInput): a value that is NaN or infinite, or a repetition penalty of 0 or below.
 Result<void> check_sampler_options(const SamplerOptions& options);
@@ -32,7 +23,10 @@ Result<void> check_sampler_options(const SamplerOptions& options);
 /// - Equal logits are ordered by id, the lowest first.
 class Sampler {
  public:
-  explicit Sampler(const SamplerOptions& options) : options_(options), random_(options.seed) {}
+  /// Without a seed in the options, one is taken from the operating system.
+  explicit Sampler(const SamplerOptions& options);
+
+  uint64_t seed() const { return seed_; }
 
   /// `logits` is [vocab]; `history` holds the prompt and what was generated, oldest first. A logit of -inf
   /// marks a token that may not be drawn. Errors (kBadInput): NaN or +inf, or nothing but -inf.
@@ -52,6 +46,7 @@ class Sampler {
   int32_t draw(size_t count, float max_logit);
 
   SamplerOptions options_;
+  uint64_t seed_;
   Random random_;
   std::vector<float> penalized_;
   std::vector<int32_t> seen_;
