@@ -2,7 +2,7 @@
 """Checks the include rule, and the length of files.
 
 A file under src/<folder>/ includes only its own folder and those that MAY_INCLUDE gives, and what those may
-include. The CMake libraries link the same. Third-party headers stay in .cc files, except fmt and expected in
+include; a test may include any. The CMake libraries link the same. Third-party headers stay in .cc files, except fmt and expected in
 base. Only gpu/native/ sees a WebGPU API. Sources above LIMIT lines fail; those above REVIEW are named.
 
     tools/check_includes.py [ROOT]
@@ -78,8 +78,10 @@ def check_quoted(path, folder, target, is_test, faults):
     elif top == "doppler":
         if target not in PUBLIC_FOR_ALL and not allowed & PUBLIC_USERS:
             faults.append(f'{path}: includes "{target}", which only {", ".join(sorted(PUBLIC_USERS))} may')
-    elif is_test and (top == "support" or os.path.exists(os.path.join("tests", target))):
-        pass
+    elif is_test:
+        beside = os.path.join(os.path.dirname(path), target)
+        if not any(os.path.exists(name) for name in (beside, "tests/" + target, "src/" + target)):
+            faults.append(f'{path}: includes "{target}", which is in neither its folder, tests/ nor src/')
     elif top not in MAY_INCLUDE or "/" not in target:
         faults.append(f'{path}: includes "{target}"; a path from src/ wanted, as "{folder}/{target}"')
     elif top not in allowed:
