@@ -65,6 +65,60 @@ inline void set_scales(float* lanes, float first16, float second16) {
 
 // ---- Packed blocks to int8. `q`, `s`, `m` point at the row's start. ----
 
+// 16 bytes of nibbles: 16 low halves, then 16 high halves, less `offset`. `fifth` (4 bytes, or none) holds
+// one more bit for each of the 32 values.
+inline void unpack_nibbles(const std::byte* nibbles, const std::byte* fifth, int offset, int8_t* q) {
+#if defined(__AVX2__)
+  const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(nibbles));
+  __m256i values =
+      _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(packed, 4), packed), _mm256_set1_epi8(15));
+  if (fifth) {
+    int bits;
+    std::memcpy(&bits, fifth, sizeof bits);
+    // Byte i of the result takes byte i / 8 of the bits and keeps bit i % 8.
+    const __m256i bytes =
+        _mm256_shuffle_epi8(_mm256_set1_epi32(bits),
+                            _mm256_set_epi64x(0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0));
+    const __m256i mask = _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201ull));
+    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, mask), mask);
+    values = _mm256_or_si256(values, _mm256_and_si256(set, _mm256_set1_epi8(16)));
+  }
+  values = _mm256_sub_epi8(values, _mm256_set1_epi8(static_cast<char>(offset)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(q), values);
+#else
+  for (size_t half = 0; half < 2; ++half) {
+    for (size_t i = 0; i < 16; ++i) {
+      int value = (byte_at(nibbles, i) >> (4 * half)) & 15;
+      if (fifth) value |= ((byte_at(fifth, 2 * half + i / 8) >> (i % 8)) & 1) << 4;
+      q[16 * half + i] = static_cast<int8_t>(value - offset);
+    }
+  }
+#endif
+}
+
+// q[i] = (low[i] >> low_shift & 15 | (high[i] >> high_shift & high_mask) << 4) - offset, for 32 bytes.
+inline void unpack_planes(const std::byte* low, int low_shift, const std::byte* high, int high_shift,
+                          int high_mask, int offset, int8_t* q) {
+#if defined(__AVX2__)
+  // 16-bit shifts carry bits across bytes; the masks drop them.
+  const auto shifted = [](const std::byte* from, int shift, int mask) {
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    return _mm256_and_si256(_mm256_srl_epi16(bytes, _mm_cvtsi32_si128(shift)),
+                            _mm256_set1_epi8(static_cast<char>(mask)));
+  };
+  __m256i values = shifted(low, low_shift, 15);
+  if (high_mask) values = _mm256_or_si256(values, _mm256_slli_epi16(shifted(high, high_shift, high_mask), 4));
+  values = _mm256_sub_epi8(values, _mm256_set1_epi8(static_cast<char>(offset)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(q), values);
+#else
+  for (size_t i = 0; i < 32; ++i) {
+    int value = (byte_at(low, i) >> low_shift) & 15;
+    if (high_mask) value |= ((byte_at(high, i) >> high_shift) & high_mask) << 4;
+    q[i] = static_cast<int8_t>(value - offset);
+  }
+#endif
+}
+
 template <bool kMin>
 void open_q4(const std::byte* src, size_t groups, int8_t* q, float* s, float* m) {
   constexpr size_t kHead = kMin ? 4 : 2;
@@ -73,11 +127,7 @@ void open_q4(const std::byte* src, size_t groups, int8_t* q, float* s, float* m)
     const float d = half_at(src);
     set_scales(s, d, d);
     m[g] = kMin ? half_at(src + 2) : 0.0f;
-    const std::byte* nibbles = src + kHead;
-    for (size_t i = 0; i < 16; ++i) {
-      q[i] = static_cast<int8_t>((byte_at(nibbles, i) & 15) - kOffset);
-      q[i + 16] = static_cast<int8_t>((byte_at(nibbles, i) >> 4) - kOffset);
-    }
+    unpack_nibbles(src + kHead, nullptr, kOffset, q);
   }
 }
 
@@ -89,14 +139,7 @@ void open_q5(const std::byte* src, size_t groups, int8_t* q, float* s, float* m)
     const float d = half_at(src);
     set_scales(s, d, d);
     m[g] = kMin ? half_at(src + 2) : 0.0f;
-    const std::byte* nibbles = src + kHead + 4;
-    for (size_t half = 0; half < 2; ++half) {
-      for (size_t i = 0; i < 16; ++i) {
-        const int high = (byte_at(src, kHead + 2 * half + i / 8) >> (i % 8)) & 1;
-        const int low = (byte_at(nibbles, i) >> (4 * half)) & 15;
-        q[16 * half + i] = static_cast<int8_t>((low | high << 4) - kOffset);
-      }
-    }
+    unpack_nibbles(src + kHead + 4, src + kHead, kOffset, q);
   }
 }
 
@@ -135,13 +178,7 @@ void open_q45_k(const std::byte* src, size_t groups, int8_t* q, float* s, float*
       k_scale_min(src + 4, j, scale, min);
       set_scales(s, d * scale, d * scale);
       m[g + j] = -dmin * min;
-      const std::byte* part = nibbles + 32 * (j / 2);
-      const int shift = j % 2 ? 4 : 0;
-      for (size_t i = 0; i < 32; ++i) {
-        int value = (byte_at(part, i) >> shift) & 15;
-        if (kFive) value |= ((byte_at(fifth, i) >> j) & 1) << 4;
-        q[i] = static_cast<int8_t>(value);
-      }
+      unpack_planes(nibbles + 32 * (j / 2), j % 2 ? 4 : 0, fifth, static_cast<int>(j), kFive ? 1 : 0, 0, q);
     }
   }
 }
@@ -156,11 +193,7 @@ void open_q6_k(const std::byte* src, size_t groups, int8_t* q, float* s, float* 
       const std::byte* low = src + 64 * half + 32 * (quarter % 2);
       const std::byte* high = src + 128 + 32 * half;
       const int low_shift = quarter < 2 ? 0 : 4, high_shift = static_cast<int>(2 * quarter);
-      for (size_t i = 0; i < 32; ++i) {
-        const int value =
-            ((byte_at(low, i) >> low_shift) & 15) | (((byte_at(high, i) >> high_shift) & 3) << 4);
-        q[i] = static_cast<int8_t>(value - 32);
-      }
+      unpack_planes(low, low_shift, high, high_shift, 3, 32, q);
       const auto scale = [&](size_t k) {
         return d * static_cast<float>(static_cast<int8_t>(byte_at(src, 192 + 2 * j + k)));
       };
@@ -202,12 +235,23 @@ void open_to_f32(const OpenRows& rows, size_t row, size_t count, float* out) {
   const float* m = rows.mins + row * (rows.columns / kQuantGroup);
   for (size_t start = 0, h = 0; start < count; start += 16, ++h) {
     const float scale = s[4 * h], min = m[h / 2];
-    if (count - start >= 16) {
-      for (size_t i = 0; i < 16; ++i) out[start + i] = scale * static_cast<float>(q[start + i]) + min;
-    } else {
-      for (size_t i = 0; i < count - start; ++i)
-        out[start + i] = scale * static_cast<float>(q[start + i]) + min;
+    size_t i = start;
+    const size_t end = count - start < 16 ? count : start + 16;
+#if defined(__AVX512F__)
+    if (end - i == 16) {
+      const __m512i ints = _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(q + i)));
+      _mm512_storeu_ps(out + i,
+                       _mm512_fmadd_ps(_mm512_cvtepi32_ps(ints), _mm512_set1_ps(scale), _mm512_set1_ps(min)));
+      i = end;
     }
+#elif defined(__AVX2__)
+    for (; i + 8 <= end; i += 8) {
+      const __m256i ints = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(q + i)));
+      _mm256_storeu_ps(out + i,
+                       _mm256_fmadd_ps(_mm256_cvtepi32_ps(ints), _mm256_set1_ps(scale), _mm256_set1_ps(min)));
+    }
+#endif
+    for (; i < end; ++i) out[i] = scale * static_cast<float>(q[i]) + min;
   }
 }
 
