@@ -1,0 +1,85 @@
+#pragma once
+// Graph, shapes and capabilities in; dispatches out. A pure function: tested and printed without a GPU.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "exec/gpu/gpu_executor.h"
+#include "graph/graph.h"
+
+namespace doppler::gpu_exec {
+
+enum class StepKind : uint8_t {
+  kGather,
+  kRmsNorm,
+  kAddRmsNorm,  // a residual add and the norm that follows it
+  kQuantizeAct,
+  kLinear,  // one part of one weight
+  kRope,
+  kKvWrite,
+  kAttention,
+  kGatedAct,
+  kAdd,
+  kSelectRows,
+  kSoftcap,
+};
+
+/// One record_x() call.
+struct Step {
+  StepKind kind{};
+  uint32_t node = 0;                      // its number in the graph
+  uint32_t norm_node = graph::kNone;      // kAddRmsNorm: the norm's
+  graph::WeightId weight = graph::kNone;  // kGather, kLinear
+  uint32_t part = 0;                      // of the weight
+  uint32_t column = 0;                    // kLinear: first column of the node's out that this part fills
+  bool int8 = false;                      // kLinear: reads the quantised activations
+  bool completes = true;                  // the node's result is whole after this step
+  std::string kernel;                     // for people: "linear/matvec/q5_0/int8"
+  std::string shape;
+  std::string reason;
+};
+
+/// Rows [first, first + rows) of a weight, in a buffer of their own.
+struct WeightPart {
+  uint32_t first = 0, rows = 0;
+};
+
+struct Plan {
+  uint32_t rows = 0;             // tokens of the pass
+  uint32_t selected = 0;         // rows whose logits one run of `head` computes
+  std::vector<Step> body, head;  // head: from kSelectRows on
+};
+
+/// Where values live: few buffers, each used again once its value is no longer read.
+struct SlotPlan {
+  std::vector<uint32_t> slot_of;     // per value
+  std::vector<uint64_t> slot_bytes;  // per slot
+};
+
+/// What stays the same for every pass of a graph on a device.
+struct StaticPlan {
+  std::vector<std::vector<WeightPart>> parts;  // per weight
+  SlotPlan slots;
+  uint32_t logit_rows = 1;       // most rows whose logits are computed at once
+  uint64_t quantized_bytes = 0;  // int8 activations; 0: none
+  uint64_t scratch_bytes = 0;    // attention over few rows
+};
+
+/// Errors: kUnsupported where a tensor's single row exceeds the limit of a binding.
+Result<StaticPlan> plan_static(const graph::Graph& graph, const gpu::Caps& caps, const GpuOptions& options);
+
+/// The dispatches of a pass over `rows` tokens that start at `position` (only the printed form depends on
+/// it).
+Plan plan_graph(const graph::Graph& graph, const StaticPlan& fixed, uint32_t rows, uint32_t selected,
+                const gpu::Caps& caps, const GpuOptions& options, uint32_t position = 0);
+
+/// One line a dispatch and a summary, as `doppler plan` shows them.
+std::string plan_text(const graph::Graph& graph, const Plan& plan);
+
+/// The caps a plan is made with: the device's, with the options' own limit on bindings.
+gpu::Caps planning_caps(gpu::Caps caps, const GpuOptions& options);
+
+std::string_view step_name(StepKind kind);
+
+}  // namespace doppler::gpu_exec

@@ -1,0 +1,58 @@
+#pragma once
+// Replays a plan's steps into a command list.
+#include <cstdint>
+#include <vector>
+
+#include "exec/gpu/kv_cache.h"
+#include "exec/gpu/plan.h"
+#include "exec/gpu/weights.h"
+#include "gpu/device.h"
+#include "kernels/common/matrix.h"
+
+namespace doppler::gpu_exec {
+
+/// What a pass works on besides the weights. Made once, for the largest pass.
+struct Workspace {
+  std::vector<gpu::Buffer> slots;
+  gpu::Buffer ids;                       // u32 [max_chunk]
+  gpu::Buffer quantized;                 // int8 activations
+  gpu::Buffer scratch;                   // of attention
+  std::vector<gpu::Buffer> rope_tables;  // rows of this pass
+
+  static Result<Workspace> make(gpu::Device& device, const graph::Graph& graph, const StaticPlan& fixed,
+                                const GpuOptions& options);
+  uint64_t size_bytes() const;
+};
+
+struct Pass {
+  const GpuKvCache& kv;
+  uint32_t position = 0;        // of the first token
+  uint32_t rows = 0;            // tokens
+  uint32_t first_selected = 0;  // rows [first_selected, first_selected + selected) go through the head
+  uint32_t selected = 0;
+};
+
+class Recorder {
+ public:
+  Recorder(gpu::Device& device, const graph::Graph& graph, const StaticPlan& fixed, const GpuWeights& weights,
+           const Workspace& work)
+      : device_(device), graph_(graph), fixed_(fixed), weights_(weights), work_(work) {}
+
+  Result<void> record(gpu::Commands& commands, const Step& step, const Pass& pass) const;
+
+  /// The view's rows in its buffer.
+  kernels::Matrix matrix(const graph::View& view, const Pass& pass) const;
+
+ private:
+  Result<void> record_norm(gpu::Commands& commands, const Step& step, const Pass& pass) const;
+  Result<void> record_linear(gpu::Commands& commands, const Step& step, const Pass& pass) const;
+  Result<void> record_attention(gpu::Commands& commands, const Step& step, const Pass& pass) const;
+
+  gpu::Device& device_;
+  const graph::Graph& graph_;
+  const StaticPlan& fixed_;
+  const GpuWeights& weights_;
+  const Workspace& work_;
+};
+
+}  // namespace doppler::gpu_exec

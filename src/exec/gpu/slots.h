@@ -1,0 +1,12 @@
+#pragma once
+// Which buffer each activation lives in.
+#include "exec/gpu/plan.h"
+
+namespace doppler::gpu_exec {
+
+/// Gives each value a free buffer from the first step that writes it to the last that reads it. A step's
+/// results never share a buffer with what it reads: WebGPU forbids that. What the head reads of the body
+/// stays for good, since the head may run several times; so do the logits.
+SlotPlan plan_slots(const graph::Graph& graph, const Plan& plan, uint32_t max_rows, uint32_t max_selected);
+
+}  // namespace doppler::gpu_exec
