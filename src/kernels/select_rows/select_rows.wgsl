@@ -20,9 +20,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
   let r = id / p.width;
   let c = id % p.width;
 #if INDEXED
-  let from = rows[p.first + r];
+  let source = rows[p.first + r];
 #else
-  let from = p.first + r;
+  let source = p.first + r;
 #endif
-  out[p.out_offset + r * p.out_stride + c] = in[p.in_offset + from * p.in_stride + c];
+  out[p.out_offset + r * p.out_stride + c] = in[p.in_offset + source * p.in_stride + c];
 }
