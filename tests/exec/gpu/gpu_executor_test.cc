@@ -135,7 +135,8 @@ TEST_CASE("tensors over the binding limit are split and give the same") {
       gpu_exec::plan_static(model.graph, gpu_exec::planning_caps(shared_device()->caps(), split), split);
   REQUIRE(planned);
   CHECK(planned->parts[0].size() > 4);
-  CHECK(all_logits(*on_gpu(model, split), ids, 11) == all_logits(*on_gpu(model, whole), ids, 11));
+  // Fewer logits fit at once too, so another kernel may compute them.
+  CHECK(nmse(all_logits(*on_gpu(model, split), ids, 11), all_logits(*on_gpu(model, whole), ids, 11)) < 1e-10);
   split.max_binding_bytes = 64;
   const auto refused = make_gpu_executor(shared_device(), model.graph, *model.weights, split);
   REQUIRE_FALSE(refused);
