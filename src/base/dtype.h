@@ -8,19 +8,37 @@
 namespace doppler {
 
 enum class DType : uint8_t {
-  kF32, kF16, kBF16,
-  kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0,
-  kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K, kQ8_K,
-  kIQ4_NL, kIQ4_XS, kMXFP4,
-  kI8, kI16, kI32, kI64, kF64, kU8,
+  kF32,
+  kF16,
+  kBF16,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kQ8_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
+  kI8,
+  kI16,
+  kI32,
+  kI64,
+  kF64,
+  kU8,
 };
 
 struct DTypeInfo {
   DType dtype;
-  std::string_view name;   // "Q4_K", as GGUF and RDRR write it
-  uint32_t block_elems;    // values a block holds
+  std::string_view name;  // "Q4_K", as GGUF and RDRR write it
+  uint32_t block_elems;   // values a block holds
   uint32_t block_bytes;
-  int ggml_type;           // number in a GGUF file; -1 if GGUF has none
+  int ggml_type;  // number in a GGUF file; -1 if GGUF has none
 };
 
 const DTypeInfo& dtype_info(DType dtype);

@@ -24,16 +24,17 @@ tl::unexpected<Error> forward_error(Result<T>& result) {
 #define DOPPLER_CONCAT(a, b) DOPPLER_CONCAT_(a, b)
 
 /// DOPPLER_TRY(auto x, f()): declares x from f()'s value, or returns f()'s error.
-#define DOPPLER_TRY(declaration, expression)                                               \
-  auto DOPPLER_CONCAT(result_, __LINE__) = (expression);                                   \
-  if (!DOPPLER_CONCAT(result_, __LINE__))                                                  \
-    return ::doppler::forward_error(DOPPLER_CONCAT(result_, __LINE__));                    \
+#define DOPPLER_TRY(declaration, expression)                            \
+  auto DOPPLER_CONCAT(result_, __LINE__) = (expression);                \
+  if (!DOPPLER_CONCAT(result_, __LINE__))                               \
+    return ::doppler::forward_error(DOPPLER_CONCAT(result_, __LINE__)); \
   declaration = std::move(*DOPPLER_CONCAT(result_, __LINE__))
 
 /// DOPPLER_CHECK_OK(f()): returns f()'s error if there is one (for Result<void>).
-#define DOPPLER_CHECK_OK(expression)                                                       \
-  do {                                                                                     \
-    if (auto doppler_result = (expression); !doppler_result) return ::doppler::forward_error(doppler_result); \
+#define DOPPLER_CHECK_OK(expression)                         \
+  do {                                                       \
+    if (auto doppler_result = (expression); !doppler_result) \
+      return ::doppler::forward_error(doppler_result);       \
   } while (0)
 
 }  // namespace doppler

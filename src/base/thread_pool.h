@@ -8,7 +8,8 @@ namespace doppler {
 
 class ThreadPool {
  public:
-  /// `threads` in all, the calling one included; 0 takes the cores this process may use (affinity and cgroup).
+  /// `threads` in all, the calling one included; 0 takes the cores this process may use (affinity and
+  /// cgroup).
   explicit ThreadPool(unsigned threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

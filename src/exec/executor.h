@@ -45,8 +45,8 @@ class Executor {
   virtual Result<std::unique_ptr<KvCache>> make_kv(uint32_t capacity, KvType type) = 0;
 
   /// Appends `ids` to `kv` (they take positions kv.length() ...) and computes the asked rows of logits into
-  /// `logits` ([1 or ids.size(), vocab]; empty for kNone). Ids must be below the vocabulary, ids.size() at most
-  /// max_chunk(), and kv must have room. On error the cache's length is as before.
+  /// `logits` ([1 or ids.size(), vocab]; empty for kNone). Ids must be below the vocabulary, ids.size() at
+  /// most max_chunk(), and kv must have room. On error the cache's length is as before.
   virtual Result<void> forward(KvCache& kv, std::span<const int32_t> ids, LogitRows rows,
                                std::span<float> logits) = 0;
 
@@ -56,11 +56,12 @@ class Executor {
 
 struct CpuOptions {
   Precision precision = Precision::kFast;
-  unsigned threads = 0;       // 0: the cores this process may use
-  uint32_t max_chunk = 512;   // most tokens a forward pass
+  unsigned threads = 0;      // 0: the cores this process may use
+  uint32_t max_chunk = 512;  // most tokens a forward pass
 };
 
-/// Loads nothing up front: packed weights are read where they are mapped. `weights` must outlive the executor.
+/// Loads nothing up front: packed weights are read where they are mapped. `weights` must outlive the
+/// executor.
 Result<std::unique_ptr<Executor>> make_cpu_executor(graph::Graph graph, const graph::WeightSource& weights,
                                                     const CpuOptions& options);
 

@@ -19,7 +19,7 @@ struct TensorInfo {
   DType dtype = DType::kF32;
   std::vector<uint64_t> shape;
   uint64_t size_bytes = 0;
-  uint64_t offset = 0;     // in the format's (virtual) concatenation of data
+  uint64_t offset = 0;  // in the format's (virtual) concatenation of data
 
   uint64_t columns() const { return shape.empty() ? 1 : shape.back(); }
   uint64_t rows() const {

@@ -25,7 +25,7 @@ struct View {
 };
 
 struct Value {
-  std::string name;     // "l3.qkv": for labels and messages
+  std::string name;  // "l3.qkv": for labels and messages
   uint32_t width = 0;
   bool selected = false;  // true: has only the rows that kSelectRows kept
 };
@@ -50,11 +50,12 @@ struct KvLayer {
 };
 
 enum class Op : uint8_t {
-  kEmbed,       // out = weights[0][id] * scale
-  kRmsNorm,     // per group of `group` columns: out = in * rsqrt(mean(in^2) + eps) * (weights[0] + weight_offset)
-  kLinear,      // out = [in * weights[0]^T | in * weights[1]^T | ...] (+ bias if given): weights stacked by rows
-  kRope,        // rotates each group of `group` columns (a head), in place when out == in
-  kKvWrite,     // in = k, in2 = v: appended to cache layer `kv_layer` at the rows' positions
+  kEmbed,    // out = weights[0][id] * scale
+  kRmsNorm,  // per group of `group` columns: out = in * rsqrt(mean(in^2) + eps) * (weights[0] +
+             // weight_offset)
+  kLinear,   // out = [in * weights[0]^T | in * weights[1]^T | ...] (+ bias if given): weights stacked by rows
+  kRope,     // rotates each group of `group` columns (a head), in place when out == in
+  kKvWrite,  // in = k, in2 = v: appended to cache layer `kv_layer` at the rows' positions
   kAttention,   // in = q: softmax(scale * q k^T, causal, window, soft cap) v over cache layer `kv_layer`
   kGatedAct,    // in = [gate | up]: out = act(gate) * up
   kAdd,         // out = in + in2
@@ -68,16 +69,16 @@ struct Node {
   Op op;
   View in, in2, out;
   std::vector<WeightId> weights;
-  int32_t layer = -1;         // for taps, labels and errors; -1 outside the layers
-  std::string tap;            // name of the step, e.g. "attn_norm"
-  float eps = 0;              // kRmsNorm
-  float weight_offset = 0;    // kRmsNorm: 1 where the file stores w and the model means w + 1
-  float scale = 1;            // kEmbed, kAttention
-  float softcap = 0;          // kAttention (0: none), kSoftcap
-  uint32_t group = 0;         // kRmsNorm, kRope: columns a group; kAttention: head_dim
-  uint32_t rope_table = 0;    // kRope
-  bool rope_interleaved = false;  // kRope: pairs (2i, 2i+1) instead of (i, i + rotary_dim / 2)
-  uint32_t kv_layer = 0;      // kKvWrite, kAttention
+  int32_t layer = -1;                         // for taps, labels and errors; -1 outside the layers
+  std::string tap;                            // name of the step, e.g. "attn_norm"
+  float eps = 0;                              // kRmsNorm
+  float weight_offset = 0;                    // kRmsNorm: 1 where the file stores w and the model means w + 1
+  float scale = 1;                            // kEmbed, kAttention
+  float softcap = 0;                          // kAttention (0: none), kSoftcap
+  uint32_t group = 0;                         // kRmsNorm, kRope: columns a group; kAttention: head_dim
+  uint32_t rope_table = 0;                    // kRope
+  bool rope_interleaved = false;              // kRope: pairs (2i, 2i+1) instead of (i, i + rotary_dim / 2)
+  uint32_t kv_layer = 0;                      // kKvWrite, kAttention
   Activation activation = Activation::kSilu;  // kGatedAct
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// How an executor gets a graph's weights: packed bytes, one weight at a time, straight from the file's mapping.
+// How an executor gets a graph's weights: packed bytes, one weight at a time, straight from the file's
+// mapping.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,9 +13,9 @@
 namespace doppler::graph {
 
 struct WeightData {
-  std::span<const std::byte> bytes;   // rows * row_bytes
-  uint64_t row_bytes = 0;             // blocks are padded to whole ones: may cover more than `columns` values
-  std::shared_ptr<const void> keep;   // keeps `bytes` alive where they are not in a mapping
+  std::span<const std::byte> bytes;  // rows * row_bytes
+  uint64_t row_bytes = 0;            // blocks are padded to whole ones: may cover more than `columns` values
+  std::shared_ptr<const void> keep;  // keeps `bytes` alive where they are not in a mapping
 };
 
 class WeightSource {

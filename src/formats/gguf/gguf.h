@@ -17,15 +17,27 @@
 namespace doppler::gguf {
 
 enum class ValueType : uint32_t {
-  kU8 = 0, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64,
+  kU8 = 0,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kF32,
+  kBool,
+  kString,
+  kArray,
+  kU64,
+  kI64,
+  kF64,
 };
 
 /// An array of scalars keeps its raw little-endian bytes (a view of the file); strings are views of the file.
 struct Array {
   ValueType type = ValueType::kU8;
   uint64_t count = 0;
-  std::span<const std::byte> raw;          // scalars: count * size bytes; empty for strings
-  std::vector<std::string_view> strings;   // type kString only
+  std::span<const std::byte> raw;         // scalars: count * size bytes; empty for strings
+  std::vector<std::string_view> strings;  // type kString only
 };
 
 struct Value {
@@ -46,13 +58,14 @@ class GgufFile final : public TensorSource {
   const Value* value(std::string_view key) const;
 
   // Typed look-ups: nullopt if absent, an error naming the key if of the wrong type or out of range.
-  Result<std::optional<uint64_t>> get_uint(std::string_view key) const;   // any integer type, not negative
+  Result<std::optional<uint64_t>> get_uint(std::string_view key) const;  // any integer type, not negative
   Result<std::optional<double>> get_float(std::string_view key) const;
   Result<std::optional<bool>> get_bool(std::string_view key) const;
   Result<std::optional<std::string_view>> get_string(std::string_view key) const;
-  Result<const Array*> get_array(std::string_view key, ValueType type) const;       // nullptr if absent
-  Result<std::vector<int64_t>> get_ints(std::string_view key) const;     // integer array of any width; empty if absent
-  Result<std::vector<float>> get_floats(std::string_view key) const;     // f32 array; empty if absent
+  Result<const Array*> get_array(std::string_view key, ValueType type) const;  // nullptr if absent
+  Result<std::vector<int64_t>> get_ints(
+      std::string_view key) const;  // integer array of any width; empty if absent
+  Result<std::vector<float>> get_floats(std::string_view key) const;  // f32 array; empty if absent
 
   const std::string& path() const override { return source_->name(); }
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
