@@ -12,32 +12,28 @@
 
 namespace doppler::gpu {
 
-#define DOPPLER_WEBGPU_REQUIRED(X)                                                                           \
-  X(CreateInstance)                                                                                          \
-  X(InstanceRelease)                                                                                         \
-  X(InstanceRequestAdapter)                                                                                  \
-  X(InstanceProcessEvents) X(AdapterGetInfo) X(AdapterInfoFreeMembers) X(AdapterGetLimits) X(                \
-      AdapterHasFeature) X(AdapterRelease) X(AdapterRequestDevice) X(DeviceDestroy) X(DeviceRelease)         \
-      X(DeviceGetQueue) X(QueueRelease) X(DevicePushErrorScope) X(DevicePopErrorScope) X(DeviceCreateBuffer) \
-          X(BufferAddRef) X(BufferRelease) X(BufferMapAsync) X(BufferGetConstMappedRange) X(BufferUnmap)     \
-              X(DeviceCreateShaderModule) X(ShaderModuleRelease) X(DeviceCreateBindGroupLayout)              \
-                  X(BindGroupLayoutRelease) X(DeviceCreatePipelineLayout) X(PipelineLayoutRelease)           \
-                      X(DeviceCreateComputePipeline) X(ComputePipelineRelease) X(DeviceCreateBindGroup)      \
-                          X(BindGroupAddRef) X(BindGroupRelease) X(DeviceCreateCommandEncoder)               \
-                              X(CommandEncoderRelease) X(CommandEncoderBeginComputePass)                     \
-                                  X(CommandEncoderCopyBufferToBuffer) X(CommandEncoderResolveQuerySet)       \
-                                      X(CommandEncoderFinish) X(CommandBufferRelease)                        \
-                                          X(ComputePassEncoderSetPipeline) X(ComputePassEncoderSetBindGroup) \
-                                              X(ComputePassEncoderDispatchWorkgroups)                        \
-                                                  X(ComputePassEncoderEnd) X(ComputePassEncoderRelease)      \
-                                                      X(QueueSubmit) X(QueueWriteBuffer)                     \
-                                                          X(QueueOnSubmittedWorkDone)                        \
-                                                              X(DeviceCreateQuerySet) X(QuerySetRelease)
+// clang-format off: its result on these lists changes from run to run
+#define DOPPLER_WEBGPU_REQUIRED(X) \
+  X(CreateInstance) X(InstanceRelease) X(InstanceRequestAdapter) X(InstanceProcessEvents) \
+  X(AdapterGetInfo) X(AdapterInfoFreeMembers) X(AdapterGetLimits) X(AdapterHasFeature) \
+  X(AdapterRelease) X(AdapterRequestDevice) X(DeviceDestroy) X(DeviceRelease) X(DeviceGetQueue) \
+  X(QueueRelease) X(DevicePushErrorScope) X(DevicePopErrorScope) X(DeviceCreateBuffer) \
+  X(BufferAddRef) X(BufferRelease) X(BufferMapAsync) X(BufferGetConstMappedRange) X(BufferUnmap) \
+  X(DeviceCreateShaderModule) X(ShaderModuleRelease) X(DeviceCreateBindGroupLayout) \
+  X(BindGroupLayoutRelease) X(DeviceCreatePipelineLayout) X(PipelineLayoutRelease) \
+  X(DeviceCreateComputePipeline) X(ComputePipelineRelease) X(DeviceCreateBindGroup) \
+  X(BindGroupAddRef) X(BindGroupRelease) X(DeviceCreateCommandEncoder) X(CommandEncoderRelease) \
+  X(CommandEncoderBeginComputePass) X(CommandEncoderCopyBufferToBuffer) \
+  X(CommandEncoderResolveQuerySet) X(CommandEncoderFinish) X(CommandBufferRelease) \
+  X(ComputePassEncoderSetPipeline) X(ComputePassEncoderSetBindGroup) \
+  X(ComputePassEncoderDispatchWorkgroups) X(ComputePassEncoderEnd) X(ComputePassEncoderRelease) \
+  X(QueueSubmit) X(QueueWriteBuffer) X(QueueOnSubmittedWorkDone) X(DeviceCreateQuerySet) \
+  X(QuerySetRelease)
 
 #define DOPPLER_WEBGPU_OPTIONAL(X) \
-  X(DevicePoll)                    \
-  X(InstanceEnumerateAdapters)     \
-  X(QueueGetTimestampPeriod) X(DeviceCreateShaderModuleTrusted) X(SetLogCallback) X(SetLogLevel)
+  X(DevicePoll) X(InstanceEnumerateAdapters) X(QueueGetTimestampPeriod) \
+  X(DeviceCreateShaderModuleTrusted) X(SetLogCallback) X(SetLogLevel)
+// clang-format on
 
 struct Api {
 #define DOPPLER_DECLARE(name) decltype(&::wgpu##name) name = nullptr;
