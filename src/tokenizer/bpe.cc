@@ -103,6 +103,10 @@ Result<Bpe> Bpe::make(const VocabData& vocab, const TokenIndex& index) {
     const int32_t id = index.find(text);
     bpe.byte_ids_[byte] = byte_level && !bpe.is_symbol(id) ? -1 : id;
   }
+  for (char c = 0;; ++c) {
+    bpe.ascii_ids_[static_cast<size_t>(c)] = bpe.character_id({&c, 1});
+    if (c == 127) break;
+  }
   if (!byte_level) bpe.find_boundaries(merges);
   return bpe;
 }
@@ -139,7 +143,9 @@ void Bpe::push_symbol(int32_t id, Scratch& scratch) const {
 }
 
 void Bpe::push_character(std::string_view character, Scratch& scratch) const {
-  if (const int32_t id = character_id(character); id >= 0) return push_symbol(id, scratch);
+  const auto first = static_cast<unsigned char>(character[0]);
+  const int32_t own = first < 0x80 ? ascii_ids_[first] : character_id(character);
+  if (own >= 0) return push_symbol(own, scratch);
   bool bytes = vocab_->byte_fallback;
   for (const char c : character) bytes = bytes && byte_ids_[static_cast<unsigned char>(c)] >= 0;
   if (bytes) {

@@ -69,7 +69,8 @@ class Bpe {
   const VocabData* vocab_;
   const TokenIndex* index_;
   PairTable pairs_;
-  std::array<int32_t, 256> byte_ids_{};  // byte letters, or <0xNN> tokens; -1 where there is none
+  std::array<int32_t, 256> byte_ids_{};   // byte letters, or <0xNN> tokens; -1 where there is none
+  std::array<int32_t, 128> ascii_ids_{};  // tokens of single ASCII characters, -1 where there is none
   // Symbol pairs that some merge can join across. Two neighbours that are not in it never end up in one
   // token, so a text without spaces to split at is still cut into short stretches.
   std::vector<uint64_t> joints_;  // hash set, 0 is free

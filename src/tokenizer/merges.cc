@@ -15,8 +15,8 @@ std::vector<MergePair> merges_from_scores(const VocabData& vocab, std::vector<ui
   for (size_t id = 0; id < vocab.tokens.size(); ++id)
     if (normal(static_cast<int32_t>(id))) by_score.push_back(static_cast<int32_t>(id));
   const auto score = [&](int32_t id) { return vocab.scores[static_cast<size_t>(id)]; };
-  std::stable_sort(by_score.begin(), by_score.end(),
-                   [&](int32_t a, int32_t b) { return score(a) > score(b); });
+  std::sort(by_score.begin(), by_score.end(),
+            [&](int32_t a, int32_t b) { return score(a) != score(b) ? score(a) > score(b) : a < b; });
 
   std::vector<MergePair> merges;
   uint32_t rank = 0;

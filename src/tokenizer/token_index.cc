@@ -4,29 +4,36 @@
 #include <functional>
 
 namespace doppler {
+namespace {
+
+uint64_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
+uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
+
+}  // namespace
 
 TokenIndex::TokenIndex(const std::vector<std::string>& tokens) : tokens_(&tokens) {
-  slots_.assign(std::bit_ceil(tokens.size() * 2 + 1), -1);
+  slots_.assign(std::bit_ceil(tokens.size() * 2 + 1), Slot{-1, 0});
   const size_t mask = slots_.size() - 1;
   for (size_t id = 0; id < tokens.size(); ++id) {
     if (tokens[id].empty()) continue;
-    size_t slot = std::hash<std::string_view>{}(tokens[id]) & mask;
-    while (slots_[slot] >= 0 && tokens[static_cast<size_t>(slots_[slot])] != tokens[id])
-      slot = (slot + 1) & mask;
-    if (slots_[slot] < 0) {
-      slots_[slot] = static_cast<int32_t>(id);
-    } else if (!duplicate_) {
-      duplicate_ = {slots_[slot], static_cast<int32_t>(id)};
+    if (const int32_t first = find(tokens[id]); first >= 0) {
+      if (!duplicate_) duplicate_ = {first, static_cast<int32_t>(id)};
+      continue;
     }
+    const uint64_t hash = hash_of(tokens[id]);
+    size_t slot = hash & mask;
+    while (slots_[slot].id >= 0) slot = (slot + 1) & mask;
+    slots_[slot] = {static_cast<int32_t>(id), tag_of(hash)};
   }
 }
 
 int32_t TokenIndex::find(std::string_view text) const {
   if (text.empty()) return -1;
   const size_t mask = slots_.size() - 1;
-  for (size_t slot = std::hash<std::string_view>{}(text)&mask;; slot = (slot + 1) & mask) {
-    const int32_t id = slots_[slot];
-    if (id < 0 || (*tokens_)[static_cast<size_t>(id)] == text) return id;
+  const uint64_t hash = hash_of(text);
+  for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+    const Slot& s = slots_[slot];
+    if (s.id < 0 || (s.tag == tag_of(hash) && (*tokens_)[static_cast<size_t>(s.id)] == text)) return s.id;
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace doppler {
 
-/// Open addressing, 4 bytes a slot. Keeps a pointer to `tokens`, which must outlive it and stay where it is.
+/// Open addressing, 8 bytes a slot. Keeps a pointer to `tokens`, which must outlive it and stay where it is.
 class TokenIndex {
  public:
   explicit TokenIndex(const std::vector<std::string>& tokens);
@@ -21,8 +21,13 @@ class TokenIndex {
   std::optional<std::pair<int32_t, int32_t>> duplicate() const { return duplicate_; }
 
  private:
+  struct Slot {
+    int32_t id;  // -1 is free
+    uint32_t
+        tag;  // high half of the hash: most texts that are not here are told apart without touching a token
+  };
   const std::vector<std::string>* tokens_;
-  std::vector<int32_t> slots_;  // -1 is free; the size is a power of two
+  std::vector<Slot> slots_;  // the size is a power of two
   std::optional<std::pair<int32_t, int32_t>> duplicate_;
 };
 

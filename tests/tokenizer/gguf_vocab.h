@@ -1,6 +1,5 @@
 #pragma once
 // Reads a GGUF file's vocabulary the way the engine does, for tests of real models.
-#include <cstdlib>
 #include <string>
 
 #include "formats/gguf/gguf.h"
@@ -33,15 +32,6 @@ inline Result<VocabData> read_gguf_vocab(const std::string& path) {
   view.scores = scores;
   view.types = types;
   return vocab_from_gguf(view);
-}
-
-/// Where set-up puts the real models: $DOPPLER_MODELS, or the cache folder.
-inline std::string model_path(const std::string& file) {
-  if (const char* folder = std::getenv("DOPPLER_MODELS")) return std::string(folder) + "/" + file;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::string base = cache != nullptr ? cache : std::string(home != nullptr ? home : ".") + "/.cache";
-  return base + "/doppler/models/" + file;
 }
 
 }  // namespace doppler::test
