@@ -47,7 +47,8 @@ struct ModelInfo {
   std::string name;    // as the file gives it
   std::string family;  // "llama", "gemma3"
   std::string path;
-  std::string device;         // what runs it
+  std::string device;  // what runs it
+  bool on_gpu = false;
   std::string device_reason;  // why that device
   uint32_t vocab = 0;
   uint32_t max_context = 0;  // positions the model was made for

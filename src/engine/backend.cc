@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "engine/device_choice.h"
+#include "exec/gpu/gpu_executor.h"
 
 namespace doppler {
 namespace {
@@ -12,7 +13,18 @@ Result<Backend> make_cpu_backend(const model::LoadedModel& model, const BackendO
                                                {.precision = options.precision,
                                                 .threads = options.threads,
                                                 .max_chunk = options.max_chunk}));
-  return Backend{nullptr, std::move(executor), std::move(reason)};
+  return Backend{std::move(executor), false, std::move(reason)};
+}
+
+Result<Backend> make_gpu_backend(const model::LoadedModel& model, const BackendOptions& options,
+                                 const DeviceChoice& choice) {
+  DOPPLER_TRY(std::shared_ptr<gpu::Device> device,
+              gpu::Device::create({.name = choice.adapter, .checked_shaders = false}));
+  DOPPLER_TRY(
+      auto executor,
+      make_gpu_executor(std::move(device), model.graph, *model.weights,
+                        {.precision = options.precision, .max_chunk = options.max_chunk}, options.progress));
+  return Backend{std::move(executor), true, choice.reason};
 }
 
 }  // namespace
@@ -20,7 +32,12 @@ Result<Backend> make_cpu_backend(const model::LoadedModel& model, const BackendO
 Result<Backend> make_backend(const model::LoadedModel& model, const BackendOptions& options) {
   DOPPLER_TRY(const DeviceChoice choice, choose_device(options.device));
   log(LogLevel::kInfo, "[device] {}", choice.reason);
-  return make_cpu_backend(model, options, choice.reason);
+  if (!choice.gpu) return make_cpu_backend(model, options, choice.reason);
+  auto backend = make_gpu_backend(model, options, choice);
+  if (backend || !choice.may_fall_back || backend.error().code == ErrorCode::kCancelled) return backend;
+  log(LogLevel::kWarning, "[device] the GPU cannot take this model ({}); the CPU runs it",
+      backend.error().message);
+  return make_cpu_backend(model, options, choice.reason + ", but: " + backend.error().message);
 }
 
 }  // namespace doppler

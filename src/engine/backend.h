@@ -6,7 +6,6 @@
 #include "base/progress.h"
 #include "base/result.h"
 #include "exec/executor.h"
-#include "gpu/device.h"
 #include "model/model.h"
 
 namespace doppler {
@@ -20,8 +19,8 @@ struct BackendOptions {
 };
 
 struct Backend {
-  std::unique_ptr<gpu::Device> device;  // null on the CPU; outlives the executor
   std::unique_ptr<Executor> executor;
+  bool on_gpu = false;
   std::string reason;  // why this device
 };
 

@@ -82,6 +82,7 @@ Result<Model> Model::load(std::string_view name, const LoadOptions& options) {
                                           .max_chunk = options.max_chunk ? options.max_chunk : 512,
                                           .progress = options.progress}));
   state->info.device = state->backend.executor->device_name();
+  state->info.on_gpu = state->backend.on_gpu;
   state->info.device_reason = state->backend.reason;
   state->info.load_ms = ms_since(start);
   log(LogLevel::kInfo, "[load] {} ({}) on {} in {:.0f} ms", state->info.name, state->info.family,

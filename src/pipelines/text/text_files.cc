@@ -82,6 +82,11 @@ Result<std::unique_ptr<Tokenizer>> tokenizer_from_directory(const std::string& d
   return make_tokenizer(std::move(vocab));
 }
 
+Result<std::unique_ptr<Tokenizer>> tokenizer_of(const TensorSource& source, const std::string& path) {
+  const auto* file = dynamic_cast<const gguf::GgufFile*>(&source);
+  return file ? tokenizer_from_gguf(*file) : tokenizer_from_directory(path);
+}
+
 Result<ChatTemplate> chat_template_from_gguf(const gguf::GgufFile& file) {
   DOPPLER_TRY(const auto jinja, file.get_string("tokenizer.chat_template"));
   return chat_template_from_jinja(jinja.value_or(""));

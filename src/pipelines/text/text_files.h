@@ -16,6 +16,9 @@ Result<std::unique_ptr<Tokenizer>> tokenizer_from_gguf(const gguf::GgufFile& fil
 /// From tokenizer.json of an RDRR directory, with tokenizer_config.json if it is there.
 Result<std::unique_ptr<Tokenizer>> tokenizer_from_directory(const std::string& directory);
 
+/// Of an opened model: a GGUF file, or else the directory at `path`.
+Result<std::unique_ptr<Tokenizer>> tokenizer_of(const TensorSource& source, const std::string& path);
+
 /// tokenizer.chat_template.
 Result<ChatTemplate> chat_template_from_gguf(const gguf::GgufFile& file);
 
