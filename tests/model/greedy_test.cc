@@ -31,7 +31,8 @@ void check_against(const std::string& path, const std::string& file) {
       REQUIRE(i < got.size());
       REQUIRE(got[i] == wanted[i]);
     }
-    for (size_t step = 0; step < reference["top5_first3"].size() && step < sure_steps(reference) + 1; ++step) {
+    for (size_t step = 0; step < reference["top5_first3"].size() && step < sure_steps(reference) + 1;
+         ++step) {
       const std::vector<double> logprobs = log_softmax(logits[step]);
       for (const auto& top : reference["top5_first3"][step]) {
         CAPTURE(top["id"].get<int>());
@@ -42,7 +43,9 @@ void check_against(const std::string& path, const std::string& file) {
 }
 
 TEST_CASE("gemma 3 270m continues as its f32 reference") { check_against(gemma(), "greedy-gemma-f32.json"); }
-TEST_CASE("smollm2 135m continues as its f32 reference") { check_against(smollm2(), "greedy-smollm2-f32.json"); }
+TEST_CASE("smollm2 135m continues as its f32 reference") {
+  check_against(smollm2(), "greedy-smollm2-f32.json");
+}
 
 }  // namespace
 }  // namespace doppler::test
