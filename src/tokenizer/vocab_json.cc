@@ -178,9 +178,6 @@ Result<void> Reader::place_tokens() {
 
 Result<void> Reader::read_merges(ondemand::array merges) {
   const TokenIndex index(vocab_.tokens);
-  if (const auto twice = index.duplicate())
-    return fail(ErrorCode::kBadFile, "[tokenizer.json] every token wanted once, {} and {} are both '{}'",
-                twice->first, twice->second, vocab_.tokens[static_cast<size_t>(twice->first)]);
   size_t rank = 0;
   for (auto result : merges) {
     ondemand::value value;
@@ -249,6 +246,9 @@ Result<void> Reader::place_added(const std::vector<tokenizer_json::AddedTokenTex
 Result<void> Reader::apply_config(std::string_view text) {
   DOPPLER_TRY(const auto config, tokenizer_json::read_tokenizer_config(text));
   const TokenIndex index(vocab_.tokens);
+  if (const auto twice = index.duplicate())
+    return fail(ErrorCode::kBadFile, "[tokenizer.json] every token wanted once, {} and {} are both '{}'",
+                twice->first, twice->second, vocab_.tokens[static_cast<size_t>(twice->first)]);
   const auto id_of = [&](const std::string& token) {
     const int32_t id = index.find(token);
     return id < 0 ? std::nullopt : std::optional<int32_t>(id);

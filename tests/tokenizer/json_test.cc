@@ -162,6 +162,8 @@ TEST_CASE("tokenizer.json: malformed files are errors") {
   check_refused(file, bad, "2000000000");
   file["added_tokens"] = json::parse(R"([{"id": 1, "content": "z"}])");
   check_refused(file, bad, "'z'");
+  file["added_tokens"] = json::parse(R"([{"id": 9, "content": "<x>"}])");
+  check_refused(file, bad, "4 and 9");
   file = small_file();
   file["pre_tokenizer"] =
       json::parse(R"({"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"})");
