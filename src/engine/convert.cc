@@ -146,11 +146,10 @@ void add_notes(const std::vector<PlannedTensor>& tensors, const Source& source, 
   for (const auto& [dtype, count] : unread)
     list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, dtype);
   if (!list.empty())
-    report.notes.push_back(
-        fmt::format("The original engine's readers cannot use {} tensors, which are stored under their own "
-                    "type names; --compat stores "
-                    "them as F16.",
-                    list));
+    report.notes.push_back(fmt::format(
+        "The original engine's readers cannot use every tensor ({}): these are stored under their own type "
+        "names; --compat stores them as F16.",
+        list));
   if (options.compat)
     report.notes.push_back(
         "The manifest holds no execution graph, which the original 0.5 needs to run a model: its own tool "

@@ -20,21 +20,33 @@ uint64_t padded(DType dtype, uint64_t columns) {
   return (columns + block - 1) / block * block;
 }
 
+/// Where a tensor's chunks go.
+struct Sink {
+  const TensorSource& source;
+  const PlannedTensor& tensor;
+  rdrr::Writer& writer;
+  ConvertProgress& progress;
+
+  /// Writes a chunk made from `source_bytes` of the source, whose pages may then leave memory.
+  Result<void> put(std::span<const std::byte> chunk, uint64_t source_bytes) {
+    DOPPLER_CHECK_OK(writer.append(chunk));
+    source.release(*tensor.source);
+    return progress.add(tensor.name, source_bytes);
+  }
+};
+
 /// Bytes as they are, in order.
-Result<void> copy(std::span<const std::byte> bytes, rdrr::Writer& writer, std::string_view name,
-                  ConvertProgress& progress) {
+Result<void> copy(std::span<const std::byte> bytes, Sink sink) {
   while (!bytes.empty()) {
     const size_t take = std::min<size_t>(bytes.size(), kChunkBytes);
-    DOPPLER_CHECK_OK(writer.append(bytes.first(take)));
+    DOPPLER_CHECK_OK(sink.put(bytes.first(take), take));
     bytes = bytes.subspan(take);
-    DOPPLER_CHECK_OK(progress.add(name, take));
   }
   return {};
 }
 
 /// Bytes as they are, rows in another order.
-Result<void> copy_rows(std::span<const std::byte> bytes, const PlannedTensor& tensor, rdrr::Writer& writer,
-                       ConvertProgress& progress) {
+Result<void> copy_rows(std::span<const std::byte> bytes, const PlannedTensor& tensor, Sink sink) {
   const uint64_t rows = tensor.source->rows(), stride = row_bytes(tensor.dtype, tensor.source->columns());
   const uint64_t rows_a_chunk = std::max<uint64_t>(1, kChunkBytes / stride);
   std::vector<std::byte> chunk;
@@ -43,15 +55,14 @@ Result<void> copy_rows(std::span<const std::byte> bytes, const PlannedTensor& te
     chunk.resize(static_cast<size_t>(count * stride));
     for (uint64_t r = 0; r < count; ++r)
       std::memcpy(chunk.data() + r * stride, bytes.data() + source_row(tensor, first + r) * stride, stride);
-    DOPPLER_CHECK_OK(writer.append(chunk));
-    DOPPLER_CHECK_OK(progress.add(tensor.name, chunk.size()));
+    DOPPLER_CHECK_OK(sink.put(chunk, chunk.size()));
   }
   return {};
 }
 
 /// Unpacks rows to f32 and packs them into the new type; rows are padded with zeros to whole blocks.
-Result<void> repack(std::span<const std::byte> bytes, const PlannedTensor& tensor, rdrr::Writer& writer,
-                    ThreadPool& pool, ConvertProgress& progress) {
+Result<void> repack(std::span<const std::byte> bytes, const PlannedTensor& tensor, ThreadPool& pool,
+                    Sink sink) {
   const DType from = tensor.source->dtype, to = tensor.dtype;
   const uint64_t columns = tensor.source->columns(), rows = tensor.source->rows();
   const uint64_t from_stride = row_bytes(from, columns), to_stride = row_bytes(to, columns);
@@ -81,8 +92,7 @@ Result<void> repack(std::span<const std::byte> bytes, const PlannedTensor& tenso
       return fail(ErrorCode::kBadInput,
                   "[convert] tensor {} holds values beyond F16's 65504; use --quant bf16 or f32",
                   tensor.name);
-    DOPPLER_CHECK_OK(writer.append(packed));
-    DOPPLER_CHECK_OK(progress.add(tensor.name, count * from_stride));
+    DOPPLER_CHECK_OK(sink.put(packed, count * from_stride));
   }
   return {};
 }
@@ -101,14 +111,14 @@ Result<void> write_tensor(const TensorSource& source, const PlannedTensor& tenso
   const TensorInfo& info = *tensor.source;
   DOPPLER_TRY(const TensorBytes bytes, source.bytes(info));
   DOPPLER_CHECK_OK(writer.begin_tensor({tensor.name, tensor.dtype, info.shape, tensor.role, tensor.group}));
+  const Sink sink{source, tensor, writer, progress};
   if (tensor.dtype != info.dtype) {
-    DOPPLER_CHECK_OK(repack(bytes.data, tensor, writer, pool, progress));
+    DOPPLER_CHECK_OK(repack(bytes.data, tensor, pool, sink));
   } else if (tensor.paired_rows != 0) {
-    DOPPLER_CHECK_OK(copy_rows(bytes.data, tensor, writer, progress));
+    DOPPLER_CHECK_OK(copy_rows(bytes.data, tensor, sink));
   } else {
-    DOPPLER_CHECK_OK(copy(bytes.data, writer, tensor.name, progress));
+    DOPPLER_CHECK_OK(copy(bytes.data, sink));
   }
-  source.release(info);
   return writer.end_tensor();
 }
 

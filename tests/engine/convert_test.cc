@@ -119,7 +119,8 @@ void check_same_config(const model::ModelConfig& a, const model::ModelConfig& b)
 
 TEST_CASE("real models convert bit-exact, verify and read back with the same configuration and token ids") {
   for (const char* file : kModels) {
-    for (const uint64_t shard_bytes : {uint64_t{64} << 20, uint64_t{1000003}}) {
+    for (const uint64_t shard_bytes :
+         {uint64_t{64} << 20, file == kModels[0] ? uint64_t{1000003} : uint64_t{10000019}}) {
       CAPTURE(file);
       CAPTURE(shard_bytes);
       TemporaryDirectory temporary;
@@ -136,7 +137,7 @@ TEST_CASE("real models convert bit-exact, verify and read back with the same con
       const auto report = convert(source, directory, options);
       REQUIRE_MESSAGE(report, (report ? "" : report.error().message));
       CHECK(last == total);
-      CHECK(to_text(*report).find("cannot use") != std::string::npos);
+      CHECK(to_text(*report).find("cannot use every tensor") != std::string::npos);
 
       const auto verified = rdrr::verify(directory, nullptr);
       REQUIRE(verified);
