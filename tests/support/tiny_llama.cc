@@ -136,7 +136,8 @@ GgufWriter tiny_llama(const TinyLlama& options) {
     g.add(name, DType::kF32, {hidden}, random_floats(random, hidden, 1, 0.1f));
   };
   const uint64_t kv_width = static_cast<uint64_t>(options.kv_heads) * head_dim;
-  matrix("token_embd.weight", vocab, hidden, std::sqrt(static_cast<float>(hidden)));  // entries of size 1
+  // Entries of size 0.3: small beside what the layers add, so that a wrong layer shows in the logits.
+  matrix("token_embd.weight", vocab, hidden, 0.3f * std::sqrt(static_cast<float>(hidden)));
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     const std::string at = "blk." + std::to_string(layer) + ".";
     norm(at + "attn_norm.weight");

@@ -20,7 +20,7 @@ struct TinyLlama {
   uint32_t heads = 4;
   uint32_t kv_heads = 2;
   uint32_t context = 256;
-  bool tied_head = true;
+  bool tied_head = false;  // true: random weights then tend to repeat the last token
   TinyTokenizer tokenizer = TinyTokenizer::kByteLevel;
   uint32_t seed = 1;
 };
