@@ -8,7 +8,7 @@
 // its block tree over every tensor. Checked here: shard sizes and digests, that every tensor lies in its shards and
 // has the size its shape and type give, and that every type is one its loader can use.
 import {createHash} from 'node:crypto';
-import {closeSync, openSync, readFileSync, readSync, statSync} from 'node:fs';
+import {closeSync, existsSync, openSync, readFileSync, readSync, statSync} from 'node:fs';
 import {join, resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
 
@@ -22,7 +22,9 @@ const load = (path) => import(pathToFileURL(join(resolve(packageDir), path)).hre
 const {version} = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8'));
 const {parseManifest, parseTensorMap} = await load('src/formats/rdrr/parsing.js');
 const {validateManifest} = await load('src/formats/rdrr/validation.js');
-const {buildMerkleTree} = await load('src/formats/rdrr/merkle.js');
+// The 0.1.0 release has no block trees.
+const merkleFile = 'src/formats/rdrr/merkle.js';
+const buildMerkleTree = existsSync(join(packageDir, merkleFile)) ? (await load(merkleFile)).buildMerkleTree : null;
 const {Tokenizer} = await load('src/inference/tokenizer.js');
 const say = console.log.bind(console);
 console.log = console.info = console.debug = () => {};  // the package tells a lot
@@ -76,9 +78,9 @@ function checkTensors(manifest, tensors, problems) {
 }
 
 function checkRoots(directory, manifest, tensors, problems) {
-  const tree = manifest.integrityExtensions?.blockMerkle;
+  const tree = buildMerkleTree && manifest.integrityExtensions?.blockMerkle;
   let checked = 0;
-  for (const [name, root] of Object.entries(tree?.roots ?? {})) {
+  for (const [name, root] of Object.entries(tree ? tree.roots : {})) {
     const bytes = Buffer.concat(spansOf(tensors[name]).map(
         (span) => readSpan(directory, manifest.shards[span.shardIndex], span.offset, span.size)));
     const got = buildMerkleTree(bytes, {blockSize: tree.blockSize}).root;
@@ -117,7 +119,7 @@ for (const directory of models) {
   } catch (error) {
     problems.push(error.message);
   }
-  say(`${problems.length === 0 ? 'ok' : 'FAILED'}  ${directory} (doppler-gpu ${version}): ${line}`);
+  say(`${problems.length === 0 ? 'ok' : 'FAILED'}  ${directory} (version ${version}): ${line}`);
   for (const problem of problems.slice(0, 20)) say(`  ${problem}`);
   failed ||= problems.length > 0;
 }

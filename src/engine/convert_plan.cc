@@ -138,8 +138,9 @@ Result<std::vector<PlannedTensor>> plan_tensors(const TensorSource& source, cons
     }
     ordered.emplace_back(order, std::move(tensor));
   }
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second.source < b.second.source;
+  });
   std::vector<PlannedTensor> out;
   for (auto& [order, tensor] : ordered) out.push_back(std::move(tensor));
   return out;

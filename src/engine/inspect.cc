@@ -32,8 +32,9 @@ void add_tensors(const TensorSource& source, InspectReport& report) {
     report.tensors.push_back(tensor);
   }
   for (auto& [dtype, use] : uses) report.dtypes.push_back(std::move(use));
-  std::stable_sort(report.dtypes.begin(), report.dtypes.end(),
-                   [](const DtypeUse& a, const DtypeUse& b) { return a.bytes > b.bytes; });
+  std::sort(report.dtypes.begin(), report.dtypes.end(), [](const DtypeUse& a, const DtypeUse& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.dtype < b.dtype;
+  });
 }
 
 /// A configuration counts only if the whole graph can be built with it.
