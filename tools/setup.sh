@@ -10,9 +10,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/lib.sh
 
 build_packages=(
-  g++ cmake ninja-build mold ccache python3 python3-pip ca-certificates libvulkan1
+  g++ cmake ninja-build pkgconf mold ccache python3 python3-pip ca-certificates libvulkan1
   libfmt-dev libexpected-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev libssl-dev libutf8proc-dev
-  libpcre2-dev zlib1g-dev doctest-dev
+  libpcre2-dev doctest-dev
 )
 test_packages=(mesa-vulkan-drivers chromium-common) # lavapipe; SwiftShader
 check_packages=(git clang-format-22 shellcheck)
