@@ -29,20 +29,15 @@ struct Params {
 // Columns [4 i, 4 i + 4) of a row; zero beyond `columns`.
 fn x_vec4(row: u32, i: u32) -> vec4<f32> {
 #if X_VEC4
+  // Without a branch: 32 of these in one function took SwiftShader minutes to compile.
   let at = (p.x_offset + row * p.x_stride) / 4u;
-  if (i * 4u < p.columns) {
-    return x[at + i];
-  }
-  return vec4<f32>();
+  return select(vec4<f32>(), x[at + min(i, p.columns / 4u - 1u)], i * 4u < p.columns);
 #else
   let at = p.x_offset + row * p.x_stride;
-  var v = vec4<f32>();
-  for (var k = 0u; k < 4u; k++) {
-    if (i * 4u + k < p.columns) {
-      v[k] = x[at + i * 4u + k];
-    }
-  }
-  return v;
+  let last = p.columns - 1u;
+  let c = vec4<u32>(i * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
+  let v = vec4<f32>(x[at + min(c.x, last)], x[at + min(c.y, last)], x[at + min(c.z, last)], x[at + min(c.w, last)]);
+  return select(vec4<f32>(), v, c < vec4<u32>(p.columns));
 #endif
 }
 #endif

@@ -20,6 +20,8 @@ LinearPlan plan_matvec(const LinearShape& shape, const gpu::Caps& caps) {
   plan.rows_a_thread = 4;
   if (caps.hardware && shape.w_rows < 8192) plan.rows_a_thread = shape.w_rows < 2048 ? 1 : 2;
   plan.x_rows_tile = shape.x_rows;
+  // Rows of x are reuse too: 4 sums a thread either way (16 took SwiftShader minutes to compile).
+  plan.rows_a_thread = std::max(1u, plan.rows_a_thread / shape.x_rows);
   plan.w_rows_tile = plan.workgroup / plan.team * plan.rows_a_thread;
   plan.subgroups = caps.subgroups && caps.subgroup_size >= 4;
   plan.grid = grid_for(ceil_div(shape.w_rows, plan.w_rows_tile), caps);
