@@ -13,6 +13,7 @@ struct Case {
   bool int8 = false, bias = false;
   uint32_t gap = 4;  // columns of x's and out's buffers beside the slice
   float x_scale = 1.0f;
+  bool hardware = false;  // the plan a GPU would get
 };
 
 /// Runs the case on a slice with strides and offsets, checks it and that nothing beside the slice was
@@ -44,6 +45,11 @@ void check(gpu::Device& device, const Case& c, double bound) {
   args.w = weight.part();
   args.out = columns(matrix(out_buffer, c.x_rows, out_stride), c.gap, c.w_rows);
   if (c.bias) args.bias = &bias_buffer;
+  if (c.hardware) {
+    gpu::Caps caps = device.caps();
+    caps.hardware = true;
+    args.plan = plan_linear({c.dtype, c.x_rows, c.columns, c.w_rows, c.int8, c.gap % 4 == 0, c.bias}, caps);
+  }
   std::vector<float> seen = x;
   if (c.int8) {
     args.quantized = quantized_act(scratch, c.x_rows, c.columns);
@@ -128,6 +134,16 @@ TEST_CASE("linear: activations and sums beyond f16") {
         check(device, {dtype, rows, 96, 40, false, false, 4, 1e5f}, kExact);
     for (const uint32_t rows : {4u, 5u})
       check(device, {DType::kQ6_K, rows, 96, 40, true, false, 4, 1e5f}, kInt8);
+  });
+}
+
+TEST_CASE("linear: the plans of a GPU, run here") {
+  for_each_device([](gpu::Device& device) {
+    for (const uint32_t columns_ : {256u, 544u, 1056u})  // teams of 8, 16, 32
+      for (const uint32_t w_rows : {33u, 2049u, 8193u})  // 1, 2, 4 rows a thread
+        check(device, {DType::kQ8_0, 1, columns_, w_rows, false, false, 4, 1.0f, true}, kExact);
+    check(device, {DType::kQ4_K, 3, 1056, 65, true, false, 4, 1.0f, true}, kInt8);
+    check(device, {DType::kQ4_K, 65, 256, 65, false, false, 4, 1.0f, true}, kExact);
   });
 }
 

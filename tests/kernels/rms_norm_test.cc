@@ -25,6 +25,24 @@ TEST_CASE("rms_norm matches the reference") {
     }
 }
 
+TEST_CASE("rms_norm with 256 threads, as a GPU gets it") {
+  gpu::Device& device = gpu::test_device();
+  gpu::Caps caps = device.caps();
+  caps.hardware = true;
+  for (const uint32_t width : {2048u, 2052u, 8192u}) {
+    const std::vector<float> x = random_floats(width, 2 * width), w = random_floats(width + 1, width);
+    const gpu::Buffer in = upload(device, x), weight = upload(device, w), out = filled(device, 2 * width);
+    RmsNormArgs args;
+    args.x = matrix(in, 2, width);
+    args.weight = &weight;
+    args.plan = plan_rms_norm(2, 1, width, true, caps);
+    CHECK(args.plan->workgroup == 256);
+    args.out = matrix(out, 2, width);
+    must(run_rms_norm(device, args));
+    CHECK(nmse(download(device, out), rms_norm_reference(x, w, 1e-6, 0)) < 1e-12);
+  }
+}
+
 TEST_CASE("rms_norm per head, in place, on a slice") {
   gpu::Device& device = gpu::test_device();
   for (const uint32_t head : {8u, 64u, 66u, 256u}) {

@@ -45,7 +45,9 @@ Result<void> record_linear(gpu::Device& device, gpu::Commands& commands, const L
   const bool int8 = args.quantized.has_value();
   const LinearShape shape{layout.dtype, input.rows,    layout.columns,      layout.rows,
                           int8,         input.aligned, args.bias != nullptr};
-  const LinearPlan plan = args.kernel ? plan_linear_as(*args.kernel, shape, caps) : plan_linear(shape, caps);
+  const LinearPlan plan = args.plan     ? *args.plan
+                          : args.kernel ? plan_linear_as(*args.kernel, shape, caps)
+                                        : plan_linear(shape, caps);
   if (plan.kernel == LinearKernel::kMatvec && input.rows > kMatvecRows)
     return fail(ErrorCode::kBadInput, "[linear] matvec takes at most {} rows, got {}", kMatvecRows,
                 input.rows);

@@ -24,6 +24,7 @@ struct LinearArgs {
   const gpu::Buffer* bias = nullptr;   // f32, one per output column of `out`
   uint32_t bias_offset = 0;            // in floats
   std::optional<LinearKernel> kernel;  // pins the kernel; nullopt: plan_linear()
+  std::optional<LinearPlan> plan;      // pins the whole plan
 };
 
 /// kBadInput for shapes that do not fit, kUnsupported for int8 with float weights.

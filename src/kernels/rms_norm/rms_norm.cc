@@ -44,7 +44,7 @@ Result<void> record_rms_norm(gpu::Device& device, gpu::Commands& commands, const
 
   const uint32_t groups = args.x.width / width;
   const bool aligned = aligned4(args.x) && aligned4(args.out) && width % 4 == 0 && args.weight_base % 4 == 0;
-  const RmsNormPlan plan = plan_rms_norm(args.x.rows, groups, width, aligned, caps);
+  const RmsNormPlan plan = args.plan ? *args.plan : plan_rms_norm(args.x.rows, groups, width, aligned, caps);
   DOPPLER_TRY(const gpu::Pipeline* pipeline, norm_pipeline(device, plan, false, in_place, false));
   const BoundMatrix x = bind_matrix(args.x, caps), out = bind_matrix(args.out, caps);
   RmsNormParams params{};

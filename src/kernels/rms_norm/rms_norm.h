@@ -2,6 +2,7 @@
 // out = x * rsqrt(mean(x^2) + eps) * (weight + weight_offset), per row or per head; and the form that adds
 // first.
 #include <cstdint>
+#include <optional>
 
 #include "kernels/common/matrix.h"
 #include "kernels/rms_norm/plan.h"
@@ -15,7 +16,8 @@ struct RmsNormArgs {
   uint32_t weight_base = 0;             // in floats, where the weight begins in its buffer
   float weight_offset = 0;
   float eps = 1e-6f;
-  Matrix out;  // same shape; may be x itself (in place: same buffer, offset and stride)
+  std::optional<RmsNormPlan> plan;  // pins the plan; nullopt: plan_rms_norm()
+  Matrix out;                       // same shape; may be x itself (in place: same buffer, offset and stride)
 };
 
 Result<void> record_rms_norm(gpu::Device& device, gpu::Commands& commands, const RmsNormArgs& args);
