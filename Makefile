@@ -1,7 +1,7 @@
 # The two commands most people need: `make run` and `make test`. Both install what is missing first.
 
 MODEL ?= smollm2-135m-instruct
-PROMPT ?= What is the capital of France?
+PROMPT ?= Why is the sky blue?
 export MODEL PROMPT
 
 DOPPLER := build/release/doppler
@@ -15,7 +15,7 @@ help: ## show this list
 
 run: build ## set up, build, fetch the model and answer PROMPT
 	@$(DOPPLER) pull "$$MODEL" >/dev/null
-	@$(DOPPLER) run "$$MODEL" --chat "$$PROMPT"
+	@$(DOPPLER) run "$$MODEL" --chat "$$PROMPT" --temperature 0 --max-tokens 200
 
 test: ## set up, build everything, fetch both models and run all tests
 	@tools/setup.sh build test
