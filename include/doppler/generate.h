@@ -29,7 +29,7 @@ struct GenerateOptions {
   std::optional<uint32_t> logprobs;  // with each id its log-probability and this many of the likeliest
   uint32_t chunk = 0;                // prompt tokens a forward pass; 0: as many as the device takes
   bool ignore_end = false;           // go on past end tokens (measurements)
-  bool parse_special = false;        // a text prompt that spells a control token means that token
+  bool parse_special = true;         // a plain prompt that spells a control token means it; never in chats
   bool text = true;                  // false: ids only, the tokenizer is not touched
 };
 

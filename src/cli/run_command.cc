@@ -124,8 +124,8 @@ void add_run_command(CLI::App& app, Program& program) {
           ->check(CLI::Validator([](std::string& text) { return check_ids(text); }, "IDS"));
   CLI::Option* chat = command->add_flag("--chat", o.chat, "put the prompt through the model's chat template");
   command->add_option("--system", o.system, "system message, with --chat");
-  command->add_flag("--special", o.generate.parse_special,
-                    "prompt text that spells a control token is that token");
+  command->add_flag("--special,!--no-special", o.generate.parse_special,
+                    "prompt text that spells a control token is that token (default, never with --chat)");
   add_generate_options(*command, o);
   add_session_options(*command, o);
   add_device_options(*command, o);
