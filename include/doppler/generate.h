@@ -36,6 +36,8 @@ struct GenerateOptions {
 struct GenerateCallbacks {
   /// Text as it comes: whole characters, never a part of a stop text. Returning false stops (kCancelled).
   std::function<bool(std::string_view text)> on_text;
+  /// Each id that does not end the generation, after its text. Returning false stops.
+  std::function<bool(int32_t id)> on_id;
   /// After each chunk of the prompt. Returning false stops.
   std::function<bool(uint32_t done_tokens, uint32_t total_tokens)> on_prompt;
 };

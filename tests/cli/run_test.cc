@@ -133,13 +133,14 @@ TEST_CASE("the context holds prompt and answer, and says so when it does not") {
 TEST_CASE("what cannot be done is one line") {
   const TinyModel model;
   for (const Args& more : std::vector<Args>{{""},  // no text and no BOS
-                                            {"hello", "--chat"},
                                             {"hello", "--kv", "q8"},
                                             {"hello", "--device", "no-such-adapter"},
                                             {"hello", "--device", ""},
                                             {"--prompt-file", "/no/such/file"}}) {
     CAPTURE(more.back());
-    const Ran ran = run_doppler(greedy(model.path, more));
+    Args all = {"run", model.path};
+    all.insert(all.end(), more.begin(), more.end());
+    const Ran ran = run_doppler(all);
     CHECK(ran.exit_code == 1);
     CHECK(ran.out.empty());
     CHECK(ran.one_error_line());
@@ -210,6 +211,7 @@ TEST_CASE("a full disk is reported, a closed pipe is not") {
   const Ran ran = run_doppler(greedy(large.path, {"hello", "--max-tokens", "1000000"}), closed);
   CHECK(ran.exit_code == 0);
   CHECK(ran.signal == 0);
+  CHECK(ran.err.empty());
 }
 
 TEST_CASE("Ctrl-C keeps what was generated") {
@@ -222,6 +224,12 @@ TEST_CASE("Ctrl-C keeps what was generated") {
   CHECK(plain.exit_code == 130);
   CHECK(plain.out.size() >= 20);
   CHECK(plain.err.find("[cancelled]") != std::string::npos);
+
+  // Ids only: no text ever comes that could be the occasion to look.
+  settings.interrupt_after = 1;
+  settings.input =
+      "{\"prompt_ids\": [5], \"max_tokens\": 1}\n{\"prompt_ids\": [5], \"max_tokens\": 1000000}\n";
+  CHECK(run_doppler(greedy(model.path, {"--stdin-jsonl"}), settings).exit_code == 130);
 
   // The answer to the first line is the sign that the second has begun.
   settings.interrupt_after = 1;

@@ -78,6 +78,17 @@ TEST_CASE("streamed text is the text, and a callback can stop it") {
   CHECK_FALSE(stopped.ids.empty());
 
   callbacks = {};
+  std::vector<int32_t> seen;
+  callbacks.on_id = [&](int32_t id) {
+    seen.push_back(id);
+    return seen.size() < 4;
+  };
+  const Generation four = session.generate("hello", greedy(30), callbacks).value();
+  CHECK(four.finish == FinishReason::kCancelled);
+  CHECK(four.ids == seen);
+  CHECK(seen.size() == 4);
+
+  callbacks = {};
   callbacks.on_prompt = [](uint32_t, uint32_t) { return false; };
   const Generation none = session.generate("hello", greedy(30), callbacks).value();
   CHECK(none.finish == FinishReason::kCancelled);
@@ -196,8 +207,8 @@ TEST_CASE("requests that cannot be met are refused before anything runs") {
   options = greedy(1);
   options.sampling.repetition_penalty = -1;
   CHECK(code(session.generate("hello", options)) == ErrorCode::kBadInput);
-  const std::vector<ChatMessage> chat = {{"user", "hi"}};
-  CHECK(code(session.generate(std::span<const ChatMessage>(chat), greedy(1))) == ErrorCode::kUnsupported);
+  const std::vector<ChatMessage> odd_role = {{"narrator", "hi"}};
+  CHECK(code(session.generate(std::span<const ChatMessage>(odd_role), greedy(1))) == ErrorCode::kBadInput);
   CHECK_FALSE(tiny.model.new_session(with_context(257)).has_value());
   CHECK_FALSE(Model::load("/no/such/model.gguf").has_value());
 }
