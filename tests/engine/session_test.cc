@@ -117,7 +117,8 @@ TEST_CASE("cancel from another thread keeps what there is, and the session goes 
   CHECK(out.ids.size() >= 3);
   const Generation next = session.generate("hello", greedy(5)).value();
   CHECK(next.finish == FinishReason::kLength);
-  CHECK(std::equal(next.ids.begin(), next.ids.end(), out.ids.begin()));
+  const auto common = static_cast<ptrdiff_t>(std::min(next.ids.size(), out.ids.size()));
+  CHECK(std::equal(next.ids.begin(), next.ids.begin() + common, out.ids.begin()));
 }
 
 TEST_CASE("sessions on one model do not touch each other, from several threads") {
