@@ -19,25 +19,27 @@ using Json = nlohmann::ordered_json;
 
 Json adapter_json(size_t index, const gpu::AdapterInfo& info) {
   const gpu::Caps& c = info.caps;
-  return {{"index", index},
-          {"name", c.adapter},
-          {"driver", info.driver},
-          {"backend", c.backend},
-          {"library", c.library},
-          {"hardware", c.hardware},
-          {"unified_memory", c.unified_memory},
-          {"features", {{"f16", c.f16}, {"subgroups", c.subgroups}, {"timestamps", c.timestamps}}},
-          {"limits",
-           {{"subgroup_size", c.subgroup_size},
-            {"workgroup_invocations", c.max_workgroup_invocations},
-            {"workgroup_size_x", c.max_workgroup_size_x},
-            {"workgroups_per_dimension", c.max_workgroups_per_dimension},
-            {"workgroup_storage_bytes", c.max_workgroup_storage_bytes},
-            {"storage_buffers", c.max_storage_buffers},
-            {"storage_offset_alignment", c.min_storage_offset_alignment},
-            {"uniform_offset_alignment", c.min_uniform_offset_alignment},
-            {"buffer_bytes", c.max_buffer_bytes},
-            {"binding_bytes", c.max_binding_bytes}}}};
+  Json out = {{"index", index},
+              {"name", c.adapter},
+              {"driver", info.driver},
+              {"backend", c.backend},
+              {"library", c.library},
+              {"hardware", c.hardware},
+              {"unified_memory", c.unified_memory},
+              {"features", {{"f16", c.f16}, {"subgroups", c.subgroups}, {"timestamps", c.timestamps}}},
+              {"limits",
+               {{"subgroup_size", c.subgroup_size},
+                {"workgroup_invocations", c.max_workgroup_invocations},
+                {"workgroup_size_x", c.max_workgroup_size_x},
+                {"workgroups_per_dimension", c.max_workgroups_per_dimension},
+                {"workgroup_storage_bytes", c.max_workgroup_storage_bytes},
+                {"storage_buffers", c.max_storage_buffers},
+                {"storage_offset_alignment", c.min_storage_offset_alignment},
+                {"uniform_offset_alignment", c.min_uniform_offset_alignment},
+                {"buffer_bytes", c.max_buffer_bytes},
+                {"binding_bytes", c.max_binding_bytes}}}};
+  if (c.subgroup_size == 0) out["limits"]["subgroup_size"] = nullptr;  // only measured once a device is made
+  return out;
 }
 
 std::string adapter_text(size_t index, const gpu::AdapterInfo& info) {

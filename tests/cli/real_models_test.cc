@@ -23,8 +23,14 @@ Json golden(const std::string& name) {
 std::string smollm2() { return model_path("SmolLM2-135M-Instruct.Q4_1.gguf"); }
 std::string gemma() { return model_path("gemma-3-270m-q4_k_m.gguf"); }
 
-void check_greedy(const std::string& model, const std::string& file, const std::string& device) {
-  const Json reference = golden(file);
+/// References whose prompt has at most `max_prompt` tokens: a software GPU is slow over long ones, which
+/// tests/model runs.
+void check_greedy(const std::string& model, const std::string& file, const std::string& device,
+                  size_t max_prompt = SIZE_MAX) {
+  Json reference = golden(file);
+  auto& refs = reference["refs"].get_ref<Json::array_t&>();
+  std::erase_if(refs, [&](const Json& ref) { return ref["prompt_ids"].size() > max_prompt; });
+  REQUIRE_FALSE(refs.empty());
   RunSettings settings;
   for (const Json& ref : reference["refs"])
     settings.input +=
@@ -97,10 +103,10 @@ TEST_CASE("greedy references of Gemma 3 on the CPU") {
   check_greedy(gemma(), "greedy-gemma-f32.json", "cpu");
 }
 TEST_CASE("greedy references of SmolLM2 on lavapipe") {
-  check_greedy(smollm2(), "greedy-smollm2-f32.json", "lavapipe");
+  check_greedy(smollm2(), "greedy-smollm2-f32.json", "lavapipe", 10);
 }
 TEST_CASE("greedy references of Gemma 3 on lavapipe") {
-  check_greedy(gemma(), "greedy-gemma-f32.json", "lavapipe");
+  check_greedy(gemma(), "greedy-gemma-f32.json", "lavapipe", 10);
 }
 
 TEST_CASE("tokenizer references of SmolLM2") {
