@@ -1,5 +1,5 @@
 // doppler run
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>

@@ -1,5 +1,7 @@
 #include "cli/run_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
