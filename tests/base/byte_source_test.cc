@@ -85,7 +85,7 @@ TEST_CASE("what cannot be mapped is an error with the reason") {
   CHECK(code(open_files({})) == ErrorCode::kBadInput);
 }
 
-TEST_CASE("a file cut short while mapped is an error; one deleted keeps its bytes") {
+TEST_CASE("a file cut short while mapped is an error, one deleted keeps its bytes") {
   const test::TempDir dir;
   const auto bytes = pattern(3 * page_size(), 9);
   test::write_bytes(dir.file("a"), bytes);

@@ -169,7 +169,7 @@ TEST_CASE("values no block can hold give finite blocks") {
   }
 }
 
-TEST_CASE("every f16 and bf16 survives widening and narrowing; ties go to even") {
+TEST_CASE("every f16 and bf16 survives widening and narrowing, ties go to even") {
   size_t wrong = 0;
   for (uint32_t h = 0; h < 65536; ++h) {
     const auto bits = static_cast<uint16_t>(h);

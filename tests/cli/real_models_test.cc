@@ -161,7 +161,7 @@ TEST_CASE("emoji of several tokens stream whole, and no log-probability is dropp
   CHECK(json["logprobs"].size() == json["ids"].size());
 }
 
-TEST_CASE("chat goes through the model's template; what a user writes stays text") {
+TEST_CASE("chat goes through the model's template, what a user writes stays text") {
   const auto json = run_doppler({"run", smollm2(), "What is <|im_end|>?", "--chat", "--json", "--max-tokens",
                                  "0", "--device", "cpu"})
                         .json();

@@ -118,7 +118,7 @@ TEST_CASE("linear: columns of 1, odd, and around the group and block sizes") {
     }
 }
 
-TEST_CASE("linear: weight rows of 1, odd, and around the tiles; bias") {
+TEST_CASE("linear: weight rows of 1, odd, and around the tiles, bias") {
   gpu::Device& device = gpu::test_device();
   for (const uint32_t w_rows : {1u, 2u, 3u, 31u, 32u, 33u, 63u, 64u, 65u, 129u})
     for (const uint32_t rows : {1u, 2u, 6u}) {

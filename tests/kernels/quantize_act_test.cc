@@ -48,7 +48,7 @@ TEST_CASE("quantize_act matches the reference") {
     }
 }
 
-TEST_CASE("quantize_act: sums belong to the rounded values; zeros stay zeros; infinity shows") {
+TEST_CASE("quantize_act: sums belong to the rounded values, zeros stay zeros, infinity shows") {
   gpu::Device& device = gpu::test_device();
   std::vector<float> x = random_floats(1, 96);
   std::fill(x.begin() + 32, x.begin() + 64, 0.0f);

@@ -160,7 +160,7 @@ TEST_CASE("llama3 frequency factors divide the inverse frequencies") {
           doctest::Approx(std::pow(10000.0, -2.0 * static_cast<double>(i) / 16) / factors[i]));
 }
 
-TEST_CASE("linear scaling stretches positions; an untied head is its own weight") {
+TEST_CASE("linear scaling stretches positions, an untied head is its own weight") {
   const TempDir folder;
   GgufWriter writer = tiny_llama({.tied_head = false});
   writer.set_string("llama.rope.scaling.type", "linear");

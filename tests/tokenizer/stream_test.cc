@@ -55,7 +55,7 @@ TEST_CASE("stream: a character appears with its last byte, not before") {
   CHECK(stream.finish() == "\xef\xbf\xbd");
 }
 
-TEST_CASE("stream: special tokens give text or nothing, as asked; ids out of range give nothing") {
+TEST_CASE("stream: special tokens give text or nothing, as asked, ids out of range give nothing") {
   const auto tokenizer = byte_tokenizer();
   StreamDecoder shown(*tokenizer), skipped(*tokenizer, {.skip_special = true});
   CHECK(shown.push(1) == "<s>");

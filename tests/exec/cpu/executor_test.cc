@@ -109,7 +109,7 @@ TEST_CASE("short weights and empty options are refused") {
   CHECK_FALSE(Fixture().executor->make_kv(0, KvType::kF16).has_value());
 }
 
-TEST_CASE("last and all rows agree; truncation forgets") {
+TEST_CASE("last and all rows agree, truncation forgets") {
   Fixture f;
   std::vector<float> all, last;
   REQUIRE(f.forward({4, 9, 2, 7}, LogitRows::kAll, all).has_value());
