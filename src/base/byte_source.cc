@@ -24,7 +24,9 @@ struct MappedFile {
 
 class Descriptor {
  public:
-  explicit Descriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  // O_NONBLOCK: opening a named pipe that nobody writes to would wait for ever. Files do not heed it.
+  explicit Descriptor(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -42,6 +44,10 @@ tl::unexpected<Error> os_error(std::string_view what, const std::string& path, i
   return fail(ErrorCode::kIo, "[file] {} {}: {}", what, path, std::strerror(error));
 }
 
+tl::unexpected<Error> not_regular_error(const std::string& path) {
+  return fail(ErrorCode::kBadInput, "[file] a regular file was wanted, {} is a device or pipe", path);
+}
+
 /// Size and identity of an open file that can be mapped.
 Result<MappedFile> describe(const Descriptor& file, const std::string& path, int open_error) {
   if (file.get() < 0) return os_error("cannot open", path, open_error);
@@ -49,8 +55,7 @@ Result<MappedFile> describe(const Descriptor& file, const std::string& path, int
   if (::fstat(file.get(), &info) != 0) return os_error("cannot read the size of", path, errno);
   if (S_ISDIR(info.st_mode))
     return fail(ErrorCode::kBadInput, "[file] a file was wanted, {} is a directory", path);
-  if (!S_ISREG(info.st_mode))
-    return fail(ErrorCode::kBadInput, "[file] a regular file was wanted, {} is a device or pipe", path);
+  if (!S_ISREG(info.st_mode)) return not_regular_error(path);
   if (info.st_size <= 0) return fail(ErrorCode::kBadFile, "[file] {} is empty; fetch it again", path);
   return MappedFile{path, info.st_dev, info.st_ino, 0, static_cast<uint64_t>(info.st_size)};
 }
@@ -178,6 +183,9 @@ std::unique_ptr<ByteSource> memory_source(std::string name, std::vector<std::byt
 Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes) {
   const Descriptor file(path);
   if (file.get() < 0) return os_error("cannot open", path, errno);
+  struct stat info{};
+  if (::fstat(file.get(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+    return not_regular_error(path);
   std::string text;
   std::vector<char> buffer(64 * 1024);
   for (;;) {

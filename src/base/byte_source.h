@@ -36,7 +36,8 @@ uint64_t page_size();
 /// Bytes held in memory (small files, tests).
 std::unique_ptr<ByteSource> memory_source(std::string name, std::vector<std::byte> bytes);
 
-/// Reads a whole small file (manifests, prompts); refuses more than `limit_bytes`.
+/// Reads a whole small file of a model (manifest, tokenizer); refuses more than `limit_bytes`, and devices
+/// and pipes, which could keep it waiting for ever.
 Result<std::string> read_text_file(const std::string& path, uint64_t limit_bytes);
 
 /// Writes a file so that it is whole or absent: a temporary beside it, flushed, then renamed.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -76,10 +77,16 @@ std::string hash_hex(HashKind kind, std::span<const std::byte> bytes) {
 }
 
 Result<std::string> hash_file_hex(HashKind kind, const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a named pipe that nobody writes to would wait for ever.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     if (errno == ENOENT) return fail(ErrorCode::kNotFound, "[hash] {} does not exist; check the path", path);
     return fail(ErrorCode::kIo, "[hash] cannot open {}: {}", path, std::strerror(errno));
+  }
+  struct stat info{};
+  if (::fstat(fd, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+    ::close(fd);
+    return fail(ErrorCode::kBadInput, "[hash] a regular file was wanted, {} is a device or pipe", path);
   }
   const std::unique_ptr<Hasher> hasher = make_hasher(kind);
   std::vector<std::byte> buffer(1 << 20);

@@ -5,8 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/byte_source.h"
 #include "cli/json.h"
+#include "cli/line_reader.h"
 #include "cli/program.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
@@ -30,7 +30,7 @@ Result<EvaluateReport> evaluate(const EvalCommand& command) {
   DOPPLER_TRY(const SessionOptions session, session_options(command.options));
   EvaluateRequest request;
   request.model = command.options.model;
-  DOPPLER_TRY(request.text, read_text_file(command.file, kMaxTextBytes));
+  DOPPLER_TRY(request.text, read_text_argument(command.file, kMaxTextBytes));
   // Loading counts bytes, the run windows: each piece of work has its own bar.
   ProgressBar loading, windows(ProgressUnit::kItems);
   request.backend = {.device = load.device,

@@ -1,11 +1,16 @@
 #pragma once
-// Ctrl-C: the first one asks the work to stop and keeps what there is; the second one ends the process.
+// Ctrl-C, SIGTERM and SIGHUP: the first one asks the work to stop, which keeps what was generated and removes
+// files begun; the second one ends the process.
 
 namespace doppler::cli {
 
-/// Catches SIGINT once, and ignores SIGPIPE so that a closed pipe is seen as a failed write.
+/// Catches each of the three once, and ignores SIGPIPE and SIGXFSZ so that a closed pipe and a file grown too
+/// large are seen as failed writes.
 void install_signal_handlers();
 
 bool interrupted();
+
+/// 128 + the signal's number as shells have it: 130 for Ctrl-C.
+int interrupt_exit_code();
 
 }  // namespace doppler::cli

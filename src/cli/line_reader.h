@@ -19,7 +19,8 @@ class LineReader {
   bool ended_ = false;
 };
 
-/// All of stdin, at most `limit_bytes`.
-Result<std::string> read_stdin(size_t limit_bytes);
+/// All of the text that an option names: a file, a pipe, or stdin for "-"; at most `limit_bytes`. Errors:
+/// kNotFound, kIo, kBadInput for a longer one, kCancelled after Ctrl-C.
+Result<std::string> read_text_argument(const std::string& path, size_t limit_bytes);
 
 }  // namespace doppler::cli

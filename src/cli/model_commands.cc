@@ -6,6 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/dtype.h"
+#include "base/quants.h"
 #include "cli/json.h"
 #include "cli/program.h"
 #include "cli/progress_bar.h"
@@ -34,11 +36,16 @@ std::optional<uint64_t> parse_size(const std::string& text) {
   if (used == 0 || used > 12) return std::nullopt;
   const uint64_t number = std::stoull(text.substr(0, used));
   const std::string unit = text.substr(used);
-  if (unit.empty() || unit == "B") return number;
-  if (unit == "KiB") return number << 10;
-  if (unit == "MiB") return number << 20;
-  if (unit == "GiB") return number << 30;
-  return std::nullopt;
+  int shift = 0;
+  if (unit == "KiB")
+    shift = 10;
+  else if (unit == "MiB")
+    shift = 20;
+  else if (unit == "GiB")
+    shift = 30;
+  else if (!unit.empty() && unit != "B")
+    return std::nullopt;
+  return number <= UINT64_MAX >> shift ? std::optional(number << shift) : std::nullopt;
 }
 
 int run_convert(Program& program, ConvertCommand& command) {
@@ -126,9 +133,17 @@ void add_convert_command(CLI::App& app, Program& program) {
   command->add_option("SRC", state->source, "a .gguf file, an RDRR directory or a catalogue name")
       ->required();
   command->add_option("OUT_DIR", state->directory, "a directory that does not exist or is empty")->required();
-  command->add_option(
-      "--quant", state->options.quant,
-      "keep, or the type of the matrices: f32, f16, bf16, q8_0, q6_k, q5_k, q5_1, q5_0, q4_k_m, q4_1, q4_0");
+  command
+      ->add_option("--quant", state->options.quant,
+                   "keep, or the type of the matrices: f32, f16, bf16, q8_0, q6_k, q5_k, q5_1, q5_0, q4_k_m, "
+                   "q4_1, q4_0")
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            const auto dtype = dtype_from_name(text);
+            const bool known = text == "keep" || (dtype && can_quantize(*dtype));
+            return std::string(known ? "" : "keep or a type such as q4_k_m wanted, got \"" + text + "\"");
+          },
+          "TYPE"));
   command->add_flag("--compat", state->options.compat,
                     "write only types that the original engine's readers know");
   command->add_option("--shard-size", state->shard_size, "bytes a shard, default 64MiB")

@@ -53,11 +53,14 @@ int run_program(int argc, char** argv) {
     const auto chosen = app.get_subcommands();
     const std::string help =
         chosen.empty() ? "doppler --help" : "doppler " + chosen.front()->get_name() + " --help";
-    report(fmt::format("[usage] {}; see {}", error.what(), help));
+    const bool unknown = chosen.empty() && argc > 1 && argv[1][0] != '-';
+    report(fmt::format("[usage] {}; see {}",
+                       unknown ? fmt::format("a command wanted, got \"{}\"", argv[1]) : error.what(), help));
     return kExitUsage;
   }
   if (program.verbosity > 0) set_log_level(program.verbosity > 1 ? LogLevel::kDebug : LogLevel::kInfo);
-  return program.out.finish(program.action());
+  const int code = program.action();
+  return program.out.finish(code == kExitInterrupted ? interrupt_exit_code() : code);
 }
 
 }  // namespace doppler::cli

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "base/byte_source.h"
 #include "cli/line_reader.h"
 #include "cli/progress_bar.h"
 
@@ -12,10 +11,7 @@ namespace {
 constexpr size_t kMaxPromptBytes = 64u << 20;
 
 Result<std::string> prompt_text(const RunOptions& options) {
-  if (options.prompt_file) {
-    if (*options.prompt_file == "-") return read_stdin(kMaxPromptBytes);
-    return read_text_file(*options.prompt_file, kMaxPromptBytes);
-  }
+  if (options.prompt_file) return read_text_argument(*options.prompt_file, kMaxPromptBytes);
   if (options.prompt) return *options.prompt;
   return fail(ErrorCode::kBadInput,
               "[run] a prompt wanted: \"prompt\", \"prompt_file\" or \"prompt_ids\", got none");

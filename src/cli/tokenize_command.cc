@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/byte_source.h"
 #include "cli/json.h"
 #include "cli/line_reader.h"
 #include "cli/program.h"
@@ -88,8 +87,7 @@ Result<void> run_once(Program& program, const Model& model, const TokenizeComman
   std::string text = command.text.value_or("");
   if (command.file) {
     constexpr size_t kMaxBytes = 256u << 20;
-    DOPPLER_TRY(text,
-                *command.file == "-" ? read_stdin(kMaxBytes) : read_text_file(*command.file, kMaxBytes));
+    DOPPLER_TRY(text, read_text_argument(*command.file, kMaxBytes));
   }
   DOPPLER_TRY(const Json result, encode(model, text, command.bos, command.special));
   if (command.json) {

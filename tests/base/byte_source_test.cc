@@ -1,11 +1,13 @@
 #include "base/byte_source.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 
+#include "base/hash.h"
 #include "support/files.h"
 
 using namespace doppler;
@@ -83,6 +85,16 @@ TEST_CASE("what cannot be mapped is an error with the reason") {
   CHECK(code(open_file(dir.file("empty"))) == ErrorCode::kBadFile);
   CHECK(code(open_file("/dev/null")) == ErrorCode::kBadInput);
   CHECK(code(open_files({})) == ErrorCode::kBadInput);
+}
+
+TEST_CASE("a named pipe that nobody writes to is refused, not waited for") {
+  const test::TempDir dir;
+  REQUIRE(::mkfifo(dir.file("pipe").c_str(), 0600) == 0);
+  CHECK(open_file(dir.file("pipe")).error().code == ErrorCode::kBadInput);
+  CHECK(read_text_file(dir.file("pipe"), 10).error().code == ErrorCode::kBadInput);
+  CHECK(read_text_file("/dev/zero", 10).error().code == ErrorCode::kBadInput);
+  CHECK(hash_file_hex(HashKind::kSha256, dir.file("pipe")).error().code == ErrorCode::kBadInput);
+  CHECK(hash_file_hex(HashKind::kSha256, "/dev/zero").error().code == ErrorCode::kBadInput);
 }
 
 TEST_CASE("a file cut short while mapped is an error, one deleted keeps its bytes") {

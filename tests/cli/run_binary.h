@@ -51,7 +51,9 @@ struct RunSettings {
   std::string input;
   std::string stdout_path;        // "": captured
   size_t close_stdout_after = 0;  // bytes after which the reader goes away; 0: never
-  size_t interrupt_after = 0;     // bytes of stdout after which SIGINT is sent; 0: never
+  size_t interrupt_after = 0;     // bytes of stdout after which `signal` is sent; 0: never
+  int signal = SIGINT;
+  rlim_t file_size_limit = 0;  // `ulimit -f` in bytes; 0: none
 };
 
 inline Ran run_doppler(const std::vector<std::string>& arguments, const RunSettings& settings = {}) {
@@ -67,6 +69,10 @@ inline Ran run_doppler(const std::vector<std::string>& arguments, const RunSetti
   REQUIRE(child >= 0);
   if (child == 0) {
     std::signal(SIGPIPE, SIG_DFL);
+    if (settings.file_size_limit > 0) {
+      const rlimit limit = {settings.file_size_limit, settings.file_size_limit};
+      setrlimit(RLIMIT_FSIZE, &limit);
+    }
     dup2(in[0], STDIN_FILENO);
     if (settings.stdout_path.empty())
       dup2(out[1], STDOUT_FILENO);
@@ -117,7 +123,7 @@ inline Ran run_doppler(const std::vector<std::string>& arguments, const RunSetti
       }
     }
     if (!interrupted && settings.interrupt_after > 0 && ran.out.size() >= settings.interrupt_after) {
-      kill(child, SIGINT);
+      kill(child, settings.signal);
       interrupted = true;
     }
   }

@@ -1,4 +1,6 @@
 // doppler run on a tiny model: output, options, lines of JSON, pipes and signals.
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "run_binary.h"
@@ -240,6 +242,58 @@ TEST_CASE("Ctrl-C keeps what was generated") {
   const auto answers = lines.json_lines();
   REQUIRE(answers.size() <= 2);
   if (answers.size() == 2) CHECK(answers[1]["finish_reason"] == "cancelled");
+}
+
+TEST_CASE("SIGTERM and SIGHUP stop like Ctrl-C, with their own exit code") {
+  TinyLlama endless;
+  endless.context = 1u << 20;
+  const TinyModel model(endless);
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    RunSettings settings;
+    settings.interrupt_after = 20;
+    settings.signal = signal;
+    const Ran ran = run_doppler(greedy(model.path, {"hello", "--max-tokens", "1000000"}), settings);
+    CHECK(ran.exit_code == 128 + signal);
+    CHECK(ran.err.find("[cancelled]") != std::string::npos);
+  }
+}
+
+TEST_CASE("a text may come through a pipe, a model may not") {
+  const TinyModel model;
+  RunSettings settings;
+  settings.input = "hello";
+  const Ran piped = run_doppler(
+      greedy(model.path, {"--prompt-file", "/dev/stdin", "--max-tokens", "3", "--json"}), settings);
+  const Ran given = run_doppler(greedy(model.path, {"hello", "--max-tokens", "3", "--json"}));
+  CHECK(piped.json()["ids"] == given.json()["ids"]);
+
+  const TempDir dir;
+  REQUIRE(mkfifo(dir.file("pipe").c_str(), 0600) == 0);
+  REQUIRE(mkdir(dir.file("rdrr").c_str(), 0700) == 0);
+  REQUIRE(mkfifo(dir.file("rdrr/manifest.json").c_str(), 0600) == 0);
+  for (const Args& arguments :
+       {Args{"run", dir.file("pipe"), "hello"}, Args{"inspect", dir.file("pipe")},
+        Args{"convert", dir.file("pipe"), dir.file("out")}, Args{"verify", dir.file("rdrr")}}) {
+    const Ran ran = run_doppler(arguments);
+    CHECK(ran.exit_code == 1);
+    CHECK(ran.one_error_line());
+  }
+}
+
+TEST_CASE("a conversion that cannot be finished leaves nothing") {
+  const TinyModel model;
+  const TempDir dir;
+  RunSettings small;
+  small.file_size_limit = 1024;
+  const Ran ran = run_doppler({"convert", model.path, dir.file("out")}, small);
+  CHECK(ran.exit_code == 1);
+  CHECK(ran.one_error_line());
+  CHECK(std::filesystem::is_empty(dir.path()));
+
+  std::filesystem::create_symlink("nowhere", dir.file("link"));
+  const Ran linked = run_doppler({"convert", model.path, dir.file("link")});
+  CHECK(linked.exit_code == 1);
+  CHECK(linked.err.find("leads nowhere") != std::string::npos);
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ TEST_CASE("wrong usage is exit code 2 and one line") {
       {"convert", "m.gguf"},
       {"convert", "m.gguf", "out", "--hash", "md5"},
       {"convert", "m.gguf", "out", "--shard-size", "64 MB"},
+      {"convert", "m.gguf", "out", "--shard-size", "99999999999GiB"},
+      {"convert", "m.gguf", "out", "--quant", "q9"},
       {"bench", "m.gguf", "--runs", "0"},
       {"eval", "m.gguf"},
       {"eval", "m.gguf", "--text", "f", "--against", "fast"},
@@ -57,6 +59,10 @@ TEST_CASE("wrong usage is exit code 2 and one line") {
     CHECK(ran.one_error_line());
     CHECK(ran.err.find("--help") != std::string::npos);
   }
+}
+
+TEST_CASE("an unknown command is named") {
+  CHECK(run_doppler({"swim"}).err.find("a command wanted, got \"swim\"") != std::string::npos);
 }
 
 TEST_CASE("every command has help with an example") {

@@ -48,12 +48,15 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& directory, con
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   const bool exists = std::filesystem::exists(status);
-  if (path.empty() ||
+  // A link that leads nowhere cannot be replaced by the finished directory: refused before the work.
+  const bool broken_link = !exists && std::filesystem::is_symlink(path, error);
+  if (path.empty() || broken_link ||
       (exists && (!std::filesystem::is_directory(status) || !std::filesystem::is_empty(path, error))))
     return fail(ErrorCode::kBadInput,
                 "[convert] a new or empty directory wanted, \"{}\" is {}; choose another name or remove it",
                 path,
                 path.empty()                            ? "no name"
+                : broken_link                           ? "a link that leads nowhere"
                 : std::filesystem::is_directory(status) ? "not empty"
                                                         : "a file");
   std::string temporary = path + ".partial-XXXXXX";
