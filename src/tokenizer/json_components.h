@@ -23,6 +23,7 @@ Result<std::vector<AddedTokenText>> read_added_tokens(std::string_view json);
 struct DecoderPart {
   bool byte_level = false;
   DecoderRules rules;
+  std::string subword_prefix;  // of a WordPiece decoder
 };
 Result<DecoderPart> read_decoder(std::string_view json);
 

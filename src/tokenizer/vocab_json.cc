@@ -6,6 +6,7 @@
 #include "tokenizer/byte_tokens.h"
 #include "tokenizer/end_tokens.h"
 #include "tokenizer/json_components.h"
+#include "tokenizer/json_score.h"
 #include "tokenizer/token_index.h"
 #include "tokenizer/utf8.h"
 #include "tokenizer/vocab.h"
@@ -33,22 +34,25 @@ class Reader {
   Result<void> read_root();
   Result<void> read_model(ondemand::object model);
   Result<void> read_model_options(ondemand::object model);
+  Result<void> read_pieces(ondemand::array pieces);
   Result<void> read_vocab(ondemand::object entries);
   Result<void> read_merges(ondemand::array merges);
   Result<void> place_tokens();
   Result<void> place_added(const std::vector<tokenizer_json::AddedTokenText>& added);
-  Result<void> resolve_merges();
+  Result<void> set_kind(const tokenizer_json::DecoderPart& decoder);
   Result<void> apply_config(std::string_view tokenizer_config);
-  std::string component(const char* key);
 
   simdjson::padded_string padded_;
   ondemand::parser parser_;
   ondemand::document document_;
   VocabData vocab_;
   std::string unk_token_;
+  std::optional<uint64_t> unk_id_;                         // Unigram
   std::vector<std::pair<std::string, uint64_t>> entries_;  // text, id
   std::string added_, normalizer_, pre_tokenizer_, post_processor_, decoder_;
 };
+
+constexpr uint64_t kMaxWordChars = uint64_t{1} << 20;
 
 std::string_view trimmed(std::string_view json) {
   while (!json.empty() &&
@@ -97,10 +101,17 @@ Result<void> Reader::read_root() {
 Result<void> Reader::read_model(ondemand::object model) {
   DOPPLER_CHECK_OK(read_model_options(model));
   if (const auto error = model.reset().error(); error != SUCCESS) return malformed(error, "model");
+  if (vocab_.kind == VocabKind::kUnigram) {
+    ondemand::array pieces;
+    if (const auto error = model.find_field_unordered("vocab").get_array().get(pieces); error != SUCCESS)
+      return fail(ErrorCode::kBadFile, "[tokenizer.json] model.vocab of a Unigram wanted as a list");
+    return read_pieces(pieces);
+  }
   ondemand::object entries;
   if (const auto error = model.find_field_unordered("vocab").get_object().get(entries); error != SUCCESS)
     return fail(ErrorCode::kBadFile, "[tokenizer.json] model.vocab wanted as an object");
   DOPPLER_CHECK_OK(read_vocab(entries));
+  if (vocab_.kind == VocabKind::kWordPiece) return {};
   if (const auto error = model.reset().error(); error != SUCCESS) return malformed(error, "model");
   ondemand::array merges;
   if (const auto error = model.find_field_unordered("merges").get_array().get(merges); error != SUCCESS)
@@ -109,7 +120,8 @@ Result<void> Reader::read_model(ondemand::object model) {
 }
 
 Result<void> Reader::read_model_options(ondemand::object model) {
-  std::string type = "BPE";  // old files leave it out
+  std::string type;
+  std::optional<std::string> prefix;
   for (auto result : model) {
     ondemand::field field;
     if (const auto error = std::move(result).get(field); error != SUCCESS) return malformed(error, "model");
@@ -121,11 +133,22 @@ Result<void> Reader::read_model_options(ondemand::object model) {
       if (field.value().get_string().get(text) == SUCCESS) type = text;
     } else if (key == "unk_token") {
       if (field.value().get_string().get(text) == SUCCESS) unk_token_ = text;
-    } else if (key == "continuing_subword_prefix" || key == "end_of_word_suffix") {
-      if (field.value().get_string().get(text) == SUCCESS && !text.empty())
-        return fail(ErrorCode::kUnsupported,
-                    "[tokenizer.json] a BPE model with a subword prefix or suffix ('{}') is not supported",
-                    utf8::sanitize(text.substr(0, 32)));
+    } else if (key == "unk_id") {
+      uint64_t id = 0;
+      if (field.value().get_uint64().get(id) == SUCCESS) unk_id_ = id;
+    } else if (key == "max_input_chars_per_word") {
+      uint64_t count = 0;
+      if (field.value().get_uint64().get(count) == SUCCESS)
+        vocab_.max_word_chars = static_cast<uint32_t>(std::min<uint64_t>(count, kMaxWordChars));
+    } else if (key == "continuing_subword_prefix") {
+      if (field.value().get_string().get(text) == SUCCESS) prefix = text;
+    } else if (key == "end_of_word_suffix") {
+      if (field.value().get_string().get(text) == SUCCESS) vocab_.word_suffix = text;
+    } else if (key == "dropout") {
+      double dropout = 0;
+      if (field.value().get_double().get(dropout) == SUCCESS && dropout != 0)
+        return fail(ErrorCode::kUnsupported, "[tokenizer.json] no dropout wanted for encoding, got {}",
+                    dropout);
     } else if (key == "byte_fallback") {
       if (field.value().get_bool().get(flag) == SUCCESS) vocab_.byte_fallback = flag;
     } else if (key == "fuse_unk") {
@@ -134,9 +157,60 @@ Result<void> Reader::read_model_options(ondemand::object model) {
       if (field.value().get_bool().get(flag) == SUCCESS) vocab_.ignore_merges = flag;
     }
   }
-  if (type != "BPE")
-    return fail(ErrorCode::kUnsupported, "[tokenizer.json] a model of type BPE wanted, got '{}'",
+  if (type == "WordPiece") {
+    vocab_.kind = VocabKind::kWordPiece;
+    vocab_.subword_prefix = prefix.value_or("##");
+  } else if (type == "Unigram") {
+    vocab_.kind = VocabKind::kUnigram;
+    vocab_.fuse_unknown = true;
+  } else if (type == "BPE" || type.empty()) {  // old files leave it out
+    vocab_.kind = VocabKind::kFallbackBpe;
+    vocab_.subword_prefix = prefix.value_or("");
+  } else {
+    return fail(ErrorCode::kUnsupported,
+                "[tokenizer.json] a model of type BPE, Unigram or WordPiece wanted, got '{}'",
                 utf8::sanitize(std::string_view(type).substr(0, 32)));
+  }
+  return {};
+}
+
+// [[text, score], ...], ids in order.
+Result<void> Reader::read_pieces(ondemand::array pieces) {
+  for (auto result : pieces) {
+    ondemand::array pair;
+    if (const auto error = result.get_array().get(pair); error != SUCCESS)
+      return malformed(error, "model.vocab");
+    std::string text;
+    double score = 0;
+    size_t count = 0;
+    for (auto part : pair) {
+      std::string_view view;
+      simdjson::error_code error = simdjson::INCORRECT_TYPE;
+      if (count == 0) {
+        error = part.get_string().get(view);
+      } else if (count == 1) {
+        ondemand::value number;
+        error = std::move(part).get(number);
+        if (error == SUCCESS) view = trimmed(number.raw_json_token());
+        if (error == SUCCESS) error = number.get_double().get(score);
+        if (error == SUCCESS) score = tokenizer_json::read_score(view);
+      }
+      if (error != SUCCESS) return malformed(error, "a token's text or score");
+      if (count++ == 0) text = view;
+    }
+    if (count != 2)
+      return fail(ErrorCode::kBadFile, "[tokenizer.json] token {} wanted as [text, score]",
+                  vocab_.tokens.size());
+    vocab_.tokens.push_back(std::move(text));
+    vocab_.scores.push_back(score);
+  }
+  vocab_.types.assign(vocab_.tokens.size(), TokenType::kNormal);
+  if (!unk_id_) return {};
+  if (*unk_id_ >= vocab_.tokens.size())
+    return fail(ErrorCode::kBadFile, "[tokenizer.json] unk_id wanted below {}, got {}", vocab_.tokens.size(),
+                *unk_id_);
+  unk_token_ = vocab_.tokens[*unk_id_];
+  vocab_.types[*unk_id_] = TokenType::kUnknown;
   return {};
 }
 
@@ -228,6 +302,7 @@ Result<void> Reader::place_added(const std::vector<tokenizer_json::AddedTokenTex
                     vocab_.tokens.size());
       vocab_.tokens.resize(id + 1);
       vocab_.types.resize(id + 1, TokenType::kNormal);
+      if (vocab_.kind == VocabKind::kUnigram) vocab_.scores.resize(id + 1, 0);
     }
     if (!vocab_.tokens[id].empty() && vocab_.tokens[id] != content)
       return fail(ErrorCode::kBadFile, "[tokenizer.json] the added token '{}' has the id {} of '{}'", content,
@@ -276,6 +351,29 @@ Result<void> Reader::apply_config(std::string_view text) {
   return {};
 }
 
+// Which models the file's pre-tokenizer and decoder go with.
+Result<void> Reader::set_kind(const tokenizer_json::DecoderPart& decoder) {
+  const bool byte_level =
+      std::any_of(vocab_.pre_tokenizer.begin(), vocab_.pre_tokenizer.end(),
+                  [](const PreTokenizerStep& step) { return step.op == PreTokenizerStep::Op::kByteLevel; });
+  if (byte_level != decoder.byte_level)
+    return fail(ErrorCode::kUnsupported,
+                "[tokenizer.json] ByteLevel wanted in both pre_tokenizer and decoder or in neither");
+  if (byte_level && vocab_.kind != VocabKind::kFallbackBpe)
+    return fail(ErrorCode::kUnsupported, "[tokenizer.json] ByteLevel wanted with a BPE model only");
+  if (byte_level) vocab_.kind = VocabKind::kByteLevelBpe;
+  const bool word_pieces = decoder.rules.word_pieces;
+  if (word_pieces &&
+      (vocab_.kind != VocabKind::kWordPiece || decoder.subword_prefix != vocab_.subword_prefix))
+    return fail(
+        ErrorCode::kUnsupported,
+        "[tokenizer.json] a WordPiece decoder wanted with a WordPiece model of the same prefix, got '{}' "
+        "and '{}'",
+        utf8::sanitize(decoder.subword_prefix.substr(0, 32)),
+        utf8::sanitize(vocab_.subword_prefix.substr(0, 32)));
+  return {};
+}
+
 Result<VocabData> Reader::read(std::string_view tokenizer_config) {
   DOPPLER_CHECK_OK(read_root());
   padded_ = simdjson::padded_string();
@@ -284,14 +382,10 @@ Result<VocabData> Reader::read(std::string_view tokenizer_config) {
   DOPPLER_TRY(const auto decoder, tokenizer_json::read_decoder(decoder_));
   DOPPLER_TRY(const auto post_processor, tokenizer_json::read_post_processor(post_processor_));
   DOPPLER_TRY(const auto added, tokenizer_json::read_added_tokens(added_));
-  const bool byte_level =
-      std::any_of(vocab_.pre_tokenizer.begin(), vocab_.pre_tokenizer.end(),
-                  [](const PreTokenizerStep& step) { return step.op == PreTokenizerStep::Op::kByteLevel; });
-  if (byte_level != decoder.byte_level)
-    return fail(ErrorCode::kUnsupported,
-                "[tokenizer.json] ByteLevel wanted in both pre_tokenizer and decoder or in neither");
-  vocab_.kind = byte_level ? VocabKind::kByteLevelBpe : VocabKind::kFallbackBpe;
+  DOPPLER_CHECK_OK(set_kind(decoder));
   vocab_.decoder = decoder.rules;
+  // What ends words of a byte-level vocabulary is no text, though the file's decoder leaves it in.
+  if (vocab_.kind == VocabKind::kByteLevelBpe) vocab_.decoder.word_end = vocab_.word_suffix;
   vocab_.prefix = post_processor.prefix;
   vocab_.suffix = post_processor.suffix;
   if (vocab_.byte_fallback) {

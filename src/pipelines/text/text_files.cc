@@ -65,6 +65,8 @@ Result<std::unique_ptr<Tokenizer>> tokenizer_from_gguf(const gguf::GgufFile& fil
   DOPPLER_TRY(view.eom, token_id(file, "tokenizer.ggml.eom_token_id"));
   DOPPLER_TRY(view.unk, token_id(file, "tokenizer.ggml.unknown_token_id"));
   DOPPLER_TRY(view.pad, token_id(file, "tokenizer.ggml.padding_token_id"));
+  DOPPLER_TRY(view.cls, token_id(file, "tokenizer.ggml.cls_token_id"));
+  DOPPLER_TRY(view.sep, token_id(file, "tokenizer.ggml.seperator_token_id"));  // GGUF's spelling
   DOPPLER_TRY(view.add_bos, file.get_bool("tokenizer.ggml.add_bos_token"));
   DOPPLER_TRY(view.add_eos, file.get_bool("tokenizer.ggml.add_eos_token"));
   DOPPLER_TRY(view.add_space_prefix, file.get_bool("tokenizer.ggml.add_space_prefix"));
