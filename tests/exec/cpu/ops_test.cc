@@ -75,7 +75,7 @@ TEST_CASE("rope: both pairings, partial heads, far positions") {
           wanted[size_t{r} * kHead * kHeads + c] = rotated ? turned : in.at(r, c);
         }
       std::vector<float> angles(size_t{3} * 2 * pairs);
-      cpu::rope_angles(table, kFirst, 3, angles);
+      cpu::rope_angles(table.inv_freq, table.magnitude, kFirst, 3, angles);
       cpu::rope(pool, in.rows, angles, pairs, kHead, interleaved, in.rows);
       CHECK(nmse(in.packed(), wanted) < 1e-12);
     }
@@ -88,7 +88,9 @@ TEST_CASE("gated activations, softcap and add") {
     CAPTURE(width);
     Matrix in(5, 3, 2 * width, 0, 1, 8.0f), out(6, 3, width);
     for (const auto activation : {graph::Activation::kSilu, graph::Activation::kGeluTanh}) {
-      cpu::gated_act(pool, in.rows, activation, out.rows);
+      graph::Node node{};
+      node.activation = activation;
+      cpu::gated_act(pool, in.rows, node, out.rows);
       std::vector<double> wanted;
       for (uint32_t r = 0; r < 3; ++r)
         for (uint32_t c = 0; c < width; ++c) {
