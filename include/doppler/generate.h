@@ -29,13 +29,15 @@ struct GenerateOptions {
   std::optional<uint32_t> logprobs;  // with each id its log-probability and this many of the likeliest
   uint32_t chunk = 0;                // prompt tokens a forward pass; 0: as many as the device takes
   bool ignore_end = false;           // go on past end tokens (measurements)
-  bool parse_special = false;        // a text prompt that spells a control token means that token
+  bool parse_special = true;         // a plain prompt that spells a control token means it; never in chats
   bool text = true;                  // false: ids only, the tokenizer is not touched
 };
 
 struct GenerateCallbacks {
   /// Text as it comes: whole characters, never a part of a stop text. Returning false stops (kCancelled).
   std::function<bool(std::string_view text)> on_text;
+  /// Each id that does not end the generation, after its text. Returning false stops.
+  std::function<bool(int32_t id)> on_id;
   /// After each chunk of the prompt. Returning false stops.
   std::function<bool(uint32_t done_tokens, uint32_t total_tokens)> on_prompt;
 };

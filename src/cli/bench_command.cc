@@ -73,6 +73,7 @@ Result<BenchResult> measure(const BenchCommand& command) {
   options.ignore_end = true;
   options.text = false;
   GenerateCallbacks callbacks;
+  callbacks.on_id = [](int32_t) { return !interrupted(); };
   callbacks.on_prompt = [](uint32_t, uint32_t) { return !interrupted(); };
   const auto generate = [&](size_t prompt, uint32_t tokens) -> Result<Generation> {
     options.max_tokens = tokens;

@@ -6,7 +6,25 @@ namespace doppler::cli {
 
 using Json = nlohmann::ordered_json;
 
-std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& value) {
+  const std::string json = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  // Some readers also end a line at U+0085, U+2028 and U+2029, which JSON leaves as they are.
+  std::string line;
+  line.reserve(json.size());
+  for (size_t i = 0; i < json.size();) {
+    const std::string_view rest = std::string_view(json).substr(i);
+    if (rest.starts_with("\xC2\x85")) {
+      line += "\\u0085";
+      i += 2;
+    } else if (rest.starts_with("\xE2\x80\xA8") || rest.starts_with("\xE2\x80\xA9")) {
+      line += rest[2] == '\xA8' ? "\\u2028" : "\\u2029";
+      i += 3;
+    } else {
+      line += json[i++];
+    }
+  }
+  return line;
+}
 
 std::string dump_error(std::string_view message) { return dump(Json{{"error", message}}); }
 

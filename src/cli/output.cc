@@ -9,7 +9,7 @@
 namespace doppler::cli {
 
 bool Output::write(std::string_view text) {
-  while (!closed_ && error_ == 0 && !text.empty()) {
+  while (ok() && !text.empty()) {
     const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
     if (count >= 0) {
       text.remove_prefix(static_cast<size_t>(count));
@@ -19,7 +19,7 @@ bool Output::write(std::string_view text) {
       error_ = errno;
     }
   }
-  return !closed_ && error_ == 0;
+  return ok();
 }
 
 bool Output::line(std::string_view text) {

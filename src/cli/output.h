@@ -20,6 +20,9 @@ class Output {
   bool write(std::string_view text);
   bool line(std::string_view text);
 
+  /// False after a failed write.
+  bool ok() const { return !closed_ && error_ == 0; }
+
   /// The exit code, given the one the command would have: a reader that has gone (`doppler … | head`) is no
   /// error and ends quietly with 0; a failed write is reported and gives 1.
   int finish(int exit_code);

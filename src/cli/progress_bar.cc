@@ -64,7 +64,7 @@ std::string progress_line(std::string_view what, uint64_t done, uint64_t total, 
     line += " [" + std::string(filled, '#') + std::string(columns - filled, ' ') + "]";
   }
   line += " " + tail;
-  if (width > 1 && line.size() >= width) line.resize(width - 1);
+  if (width > 0 && line.size() >= width) line.resize(width - 1);  // the last column would wrap
   return line;
 }
 

@@ -24,7 +24,7 @@ struct RunCommand {
 
 GenerateCallbacks stop_on_interrupt() {
   GenerateCallbacks callbacks;
-  callbacks.on_text = [](std::string_view) { return !interrupted(); };
+  callbacks.on_id = [](int32_t) { return !interrupted(); };
   callbacks.on_prompt = [](uint32_t, uint32_t) { return !interrupted(); };
   return callbacks;
 }
@@ -49,7 +49,7 @@ std::string speed_line(const Generation& generation, const std::string& device) 
 
 int run_plain(Program& program, const RunOptions& options) {
   GenerateCallbacks callbacks = stop_on_interrupt();
-  callbacks.on_text = [&](std::string_view text) { return program.out.write(text) && !interrupted(); };
+  callbacks.on_text = [&](std::string_view text) { return program.out.write(text); };
   Runner runner;
   const auto generation = runner.run(options, callbacks);
   if (!generation) return fail_with(generation.error());
@@ -59,7 +59,8 @@ int run_plain(Program& program, const RunOptions& options) {
     program.out.write("\n");
   }
   const int code = exit_code(*generation);
-  if (code != kExitFailed) fmt::print(stderr, "{}", speed_line(*generation, runner.model().info().device));
+  if (code != kExitFailed && program.out.ok())
+    fmt::print(stderr, "{}", speed_line(*generation, runner.model().info().device));
   return code;
 }
 
@@ -124,8 +125,8 @@ void add_run_command(CLI::App& app, Program& program) {
           ->check(CLI::Validator([](std::string& text) { return check_ids(text); }, "IDS"));
   CLI::Option* chat = command->add_flag("--chat", o.chat, "put the prompt through the model's chat template");
   command->add_option("--system", o.system, "system message, with --chat");
-  command->add_flag("--special", o.generate.parse_special,
-                    "prompt text that spells a control token is that token");
+  command->add_flag("--special,!--no-special", o.generate.parse_special,
+                    "prompt text that spells a control token is that token (default, never with --chat)");
   add_generate_options(*command, o);
   add_session_options(*command, o);
   add_device_options(*command, o);

@@ -160,12 +160,13 @@ void add_generate_options(CLI::App& command, RunOptions& o) {
       ->check(in_range(kPenalty, false, "R"));
   command.add_option("--repetition-window", s.repetition_window, "how many tokens are recent, default 64")
       ->check(in_range(kTokenCount, true, "N"));
-  command.add_option("--seed", s.seed, "same seed, same tokens; default: random");
+  command.add_option("--seed", s.seed, "same seed, same tokens; default: random")
+      ->check(CLI::Validator([](std::string& text) { return check_seed(text); }, "N"));
   command.add_option("--stop", o.generate.stop, "text that ends the answer; may be repeated")
       ->allow_extra_args(false)
       ->take_all()
       ->check(CLI::Validator(
-          [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }, "TEXT"));
+          [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }, ""));
   command
       .add_option("--logprobs", o.generate.logprobs, "give each token's log-probability and the N likeliest")
       ->check(in_range(kLogprobs, true, "N"));

@@ -43,6 +43,12 @@ std::string check_ids(const std::string& text) {
   return ids ? std::string() : ids.error().message;
 }
 
+std::string check_seed(const std::string& text) {
+  uint64_t seed = 0;
+  if (parse_number(std::string_view(text), seed)) return {};
+  return fmt::format("a whole number from 0 to 2^64 - 1 wanted, got \"{}\"", text);
+}
+
 std::string check_number(const std::string& text, NumberRange range, bool whole) {
   double value = 0;
   if (!parse_number(std::string_view(text), value) || !std::isfinite(value) ||

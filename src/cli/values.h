@@ -28,6 +28,9 @@ Result<std::vector<int32_t>> parse_ids(std::string_view text);
 /// A check for CLI11: an empty string if `text` is a list of ids, else what is wrong.
 std::string check_ids(const std::string& text);
 
+/// A check for CLI11: a whole number from 0 to 2^64 - 1.
+std::string check_seed(const std::string& text);
+
 /// A check for CLI11: a number in `range`, whole if `whole`.
 std::string check_number(const std::string& text, NumberRange range, bool whole);
 

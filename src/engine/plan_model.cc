@@ -46,7 +46,8 @@ std::vector<PlanLine> cpu_lines(const graph::Graph& graph, uint32_t rows, Precis
     }
     line.kernel = line.op + (line.kernel.empty() ? "" : "/" + line.kernel) +
                   (node.op == graph::Op::kLinear ? (int8 ? "/int8" : "/f32") : "");
-    line.shape = fmt::format("{} x {}", selected ? 1 : rows, node.out.width);
+    line.shape = fmt::format("{} x {}", selected ? 1 : rows,
+                             node.op == graph::Op::kKvWrite ? node.in.width : node.out.width);
     lines.push_back(std::move(line));
   }
   return lines;

@@ -1,5 +1,5 @@
 #pragma once
-// A model on the CPU with one sequence, for tests.
+// A model on the CPU, or on a GPU, with one sequence, for tests.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "exec/executor.h"
+#include "exec/gpu/gpu_executor.h"
+#include "gpu/device.h"
 #include "model/model.h"
 
 namespace doppler::test {
@@ -35,9 +37,13 @@ inline std::vector<double> log_softmax(std::span<const float> logits) {
 
 class Runner {
  public:
-  Runner(const std::string& path, Precision precision, KvType kv_type = KvType::kF32, uint32_t context = 2048)
+  /// `device`: nullptr for the CPU.
+  Runner(const std::string& path, Precision precision, KvType kv_type = KvType::kF32, uint32_t context = 2048,
+         std::shared_ptr<gpu::Device> device = nullptr)
       : model_(take(model::open_model(path))),
-        executor_(take(make_cpu_executor(model_.graph, *model_.weights, {precision, 0, 512}))),
+        executor_(take(device ? make_gpu_executor(std::move(device), model_.graph, *model_.weights,
+                                                  {.precision = precision, .max_chunk = 512})
+                              : make_cpu_executor(model_.graph, *model_.weights, {precision, 0, 512}))),
         kv_type_(kv_type),
         context_(context) {
     restart();

@@ -46,6 +46,7 @@ class Planner {
   Plan run() {
     for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       if (graph_.nodes[i].op == Op::kSelectRows) in_head_ = true;
+      if (in_head_ && plan_.selected == 0) break;
       if (fuses_with_next(i)) {
         add_norm(i);
         ++i;

@@ -48,7 +48,7 @@ struct WeightPart {
 struct Plan {
   uint32_t rows = 0;             // tokens of the pass
   uint32_t selected = 0;         // rows whose logits one run of `head` computes
-  std::vector<Step> body, head;  // head: from kSelectRows on
+  std::vector<Step> body, head;  // head: from kSelectRows on; empty if no logits are asked for
 };
 
 /// Where values live: few buffers, each used again once its value is no longer read.

@@ -49,8 +49,8 @@ std::string_view step_name(StepKind kind) {
 std::string plan_text(const graph::Graph& graph, const Plan& plan) {
   std::string out;
   append(out, graph, plan.body);
-  if (plan.selected > 0) append(out, graph, plan.head);
-  const size_t count = plan.body.size() + (plan.selected > 0 ? plan.head.size() : 0);
+  append(out, graph, plan.head);
+  const size_t count = plan.body.size() + plan.head.size();
   out += fmt::format("{} dispatches for {} tokens, logits of {}\n", count, plan.rows, plan.selected);
   return out;
 }

@@ -57,14 +57,26 @@ Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, co
   const uint32_t base = weights_.norm_base(norm.weights[0]);
   if (fused) {
     const Node& sum = graph_.nodes[step.node];
-    return kernels::record_add_rms_norm(
-        device_, commands,
-        {matrix(sum.in, pass), matrix(sum.in2, pass), matrix(sum.out, pass), &weights_.norms(), base,
-         norm.weight_offset, norm.eps, matrix(norm.out, pass)});
+    kernels::AddRmsNormArgs args;
+    args.a = matrix(sum.in, pass);
+    args.b = matrix(sum.in2, pass);
+    args.sum = matrix(sum.out, pass);
+    args.weight = &weights_.norms();
+    args.weight_base = base;
+    args.weight_offset = norm.weight_offset;
+    args.eps = norm.eps;
+    args.out = matrix(norm.out, pass);
+    return kernels::record_add_rms_norm(device_, commands, args);
   }
-  return kernels::record_rms_norm(device_, commands,
-                                  {matrix(norm.in, pass), norm.group, &weights_.norms(), base,
-                                   norm.weight_offset, norm.eps, matrix(norm.out, pass)});
+  kernels::RmsNormArgs args;
+  args.x = matrix(norm.in, pass);
+  args.group = norm.group;
+  args.weight = &weights_.norms();
+  args.weight_base = base;
+  args.weight_offset = norm.weight_offset;
+  args.eps = norm.eps;
+  args.out = matrix(norm.out, pass);
+  return kernels::record_rms_norm(device_, commands, args);
 }
 
 Result<void> Recorder::record_linear(gpu::Commands& commands, const Step& step, const Pass& pass) const {

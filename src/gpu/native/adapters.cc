@@ -150,8 +150,12 @@ Result<Adapters> Adapters::open(std::shared_ptr<const Api> api, bool checked_sha
       if (WGPUAdapter handle = request_adapter(a, instance, options); handle != nullptr) adapters.add(handle);
     }
   }
-  std::stable_sort(adapters.list_.begin(), adapters.list_.end(),
-                   [](const Adapter& x, const Adapter& y) { return rank(x.type) < rank(y.type); });
+  // Insertion keeps the library's order within a rank (clang warns about the library inside
+  // std::stable_sort).
+  std::vector<Adapter>& list = adapters.list_;
+  for (size_t i = 1; i < list.size(); ++i)
+    for (size_t k = i; k > 0 && rank(list[k].type) < rank(list[k - 1].type); --k)
+      std::swap(list[k], list[k - 1]);
   return adapters;
 }
 

@@ -1,6 +1,8 @@
 // Shader modules, layouts, pipelines and bind groups, each made once.
 #include <algorithm>
+#include <chrono>
 
+#include "base/log.h"
 #include "gpu/native/state.h"
 
 namespace doppler::gpu {
@@ -100,6 +102,7 @@ Result<const Pipeline*> Device::pipeline(const PipelineDesc& desc) {
                 made->kinds.size() - made->has_params, state.caps.adapter, state.caps.max_storage_buffers);
   DOPPLER_TRY(made->layout, state.layout_for(made->kinds));
 
+  const auto start = std::chrono::steady_clock::now();
   const std::string code = shader_head(desc, state.caps.dawn) + std::string(desc.source);
   WGPUShaderModule module = nullptr;
   std::optional<Error> error = state.scoped([&] { module = make_module(state, desc, code); });
@@ -128,6 +131,8 @@ Result<const Pipeline*> Device::pipeline(const PipelineDesc& desc) {
     return fail(error ? error->code : ErrorCode::kGpu, "[gpu] shader {}: {}", desc.label,
                 error ? error->message : "no pipeline came back");
   }
+  log(LogLevel::kDebug, "[gpu] compiled {} in {:.0f} ms", desc.label,
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   return state.pipelines.emplace(hash, std::move(made))->second.get();
 }
 

@@ -78,15 +78,17 @@ Result<void> DeviceState::wait_idle() {
     pump(/*wait=*/true);
     return check();
   }
-  bool done = false;
+  struct Answer {
+    bool done = false;
+  } answer;
   WGPUQueueWorkDoneCallbackInfo callback = WGPU_QUEUE_WORK_DONE_CALLBACK_INFO_INIT;
   callback.mode = WGPUCallbackMode_AllowProcessEvents;
-  callback.userdata1 = &done;
+  callback.userdata1 = &answer;
   callback.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* user, void*) {
-    *static_cast<bool*>(user) = true;
+    static_cast<Answer*>(user)->done = true;
   };
   api->QueueOnSubmittedWorkDone(queue, callback);
-  for (int turns = 0; !done; ++turns) {
+  for (int turns = 0; !answer.done; ++turns) {
     pump(/*wait=*/false);
     // Short work is met spinning, long work does not take a core from a software driver.
     if (turns > 200) std::this_thread::sleep_for(std::chrono::microseconds(turns > 2000 ? 500 : 20));

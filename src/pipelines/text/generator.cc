@@ -163,6 +163,7 @@ class Loop {
       if (is_end && !options_.ignore_end) return finish(FinishReason::kStop, text);
       if (!text.push(id)) return finish(FinishReason::kCancelled, text);
       if (text.stopped()) return finish(FinishReason::kStop, text);
+      if (callbacks_.on_id && !callbacks_.on_id(id)) return finish(FinishReason::kCancelled, text);
       if (out_.ids.size() >= options_.max_tokens || kv_.length() >= kv_.capacity())
         return finish(FinishReason::kLength, text);
       if (auto step = executor_.forward(kv_, std::span(&id, 1), LogitRows::kLast, logits_); !step)

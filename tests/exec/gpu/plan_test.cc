@@ -53,6 +53,7 @@ TEST_CASE("residual adds join the norm that follows, across layers too") {
     REQUIRE(fixed);
     const Plan plan = plan_graph(model.graph, *fixed, 4, 0, some_caps(), options);
     CHECK(count_of(plan.body, StepKind::kAddRmsNorm) == 5);  // 3 before feed-forward, 2 before the next layer
+    CHECK(plan.head.empty());                                // no logits asked for
     CHECK(count_of(plan.body, StepKind::kAdd) == 1);         // the last goes to the row selection
   }
 }
