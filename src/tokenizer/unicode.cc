@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "tokenizer/unicode_8.h"
 #include "tokenizer/utf8.h"
 
 namespace doppler::unicode {
@@ -84,6 +85,7 @@ bool is_word(uint32_t c) {
 
 bool is_punctuation(uint32_t c) {
   if (c < 0x80) return c > 0x20 && c < 0x7f && classify(c) == Class::kOther;
+  if (c == 0x166d || c == 0x111c9) return true;  // a symbol and a mark today
   switch (category(c)) {
     case UTF8PROC_CATEGORY_PC:
     case UTF8PROC_CATEGORY_PD:
@@ -92,17 +94,21 @@ bool is_punctuation(uint32_t c) {
     case UTF8PROC_CATEGORY_PI:
     case UTF8PROC_CATEGORY_PF:
     case UTF8PROC_CATEGORY_PO:
-      return true;
+      return !unicode_8::is_not_punctuation(c);
     default:
       return false;
   }
 }
 
-bool is_nonspacing_mark(uint32_t c) { return category(c) == UTF8PROC_CATEGORY_MN; }
+bool is_nonspacing_mark(uint32_t c) {
+  return (category(c) == UTF8PROC_CATEGORY_MN && !unicode_8::is_not_nonspacing(c)) || c == 0x1734;
+}
 
 bool is_mark(uint32_t c) {
   const auto value = category(c);
-  return value == UTF8PROC_CATEGORY_MN || value == UTF8PROC_CATEGORY_MC || value == UTF8PROC_CATEGORY_ME;
+  const bool mark =
+      value == UTF8PROC_CATEGORY_MN || value == UTF8PROC_CATEGORY_MC || value == UTF8PROC_CATEGORY_ME;
+  return (mark && !unicode_8::is_not_mark(c)) || c == 0x1cf2 || c == 0x1cf3;
 }
 
 bool is_other(uint32_t c) {
@@ -111,7 +117,7 @@ bool is_other(uint32_t c) {
     case UTF8PROC_CATEGORY_CF:
     case UTF8PROC_CATEGORY_CO:
     case UTF8PROC_CATEGORY_CS:
-      return true;
+      return !unicode_8::is_not_other(c);
     default:
       return false;
   }

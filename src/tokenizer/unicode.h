@@ -15,6 +15,8 @@ bool is_space(uint32_t code_point);
 /// \w: letters and what Unicode counts as alphabetic, marks, decimal numbers, connector punctuation, joiners.
 bool is_word(uint32_t code_point);
 
+// The next four are what the reference's BERT components see, whose tables are of Unicode 8.0.
+
 /// Category P, or one of ASCII's symbols: what BERT counts as punctuation.
 bool is_punctuation(uint32_t code_point);
 
