@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "model/limits.h"
 #include "model/names.h"
@@ -187,6 +188,13 @@ class Reader {
   Result<void> read_rope() {
     const rdrr::Rope& rope = inference_.rope;
     DOPPLER_TRY(c_.rope_base, number("rope.ropeTheta", rope.theta, 1, 1e12));
+    // The early converter looked for rope_theta alone and wrote its default where config.json has
+    // rope_parameters; every published Mixtral has a million.
+    if (c_.family == Family::kMixtral && !inference_.schema && c_.rope_base == 10000.0f) {
+      log(LogLevel::kInfo,
+          "[manifest] {}: a RoPE base of 1,000,000 is taken for the early converter's 10,000", model_.path());
+      c_.rope_base = 1e6f;
+    }
     DOPPLER_TRY(c_.rope_base_local,
                 number("rope.ropeLocalTheta", rope.local_theta.value_or(c_.rope_base), 1, 1e12));
     c_.rope_interleaved = rope.interleaved;
