@@ -5,7 +5,7 @@ Needs the PyPI packages `tokenizers` and `sentencepiece` (keep them in a virtual
 
     python3 tools/make_tokenizer_golden.py tests/golden/tokenizer [NAME ...]
 
-For each NAME: NAME.tokenizer.json or NAME.model, and NAME-sample.json by tools/tokenizer_oracle.py.
+Writes components.json, and for each NAME: NAME.tokenizer.json or NAME.model, and NAME-sample.json by tools/tokenizer_oracle.py.
 """
 import collections
 import io
@@ -140,9 +140,65 @@ KINDS = {
 }
 
 
+NORMALIZERS = [
+    {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
+     "lowercase": True},
+    {"type": "BertNormalizer", "clean_text": False, "handle_chinese_chars": True, "strip_accents": True,
+     "lowercase": False},
+    {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": False, "strip_accents": False,
+     "lowercase": True},
+    {"type": "Strip", "strip_left": True, "strip_right": False},
+    {"type": "Strip", "strip_left": False, "strip_right": True},
+    {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}]},
+    {"type": "Nmt"}, {"type": "NFC"}, {"type": "NFKC"}, {"type": "NFKD"}, {"type": "Lowercase"},
+    {"type": "StripAccents"}, {"type": "Prepend", "prepend": "▁"},
+    {"type": "Replace", "pattern": {"String": "a"}, "content": "bb"},
+    {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "},
+]
+BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
+PRE_TOKENIZERS = [
+    {"type": "BertPreTokenizer"}, {"type": "Whitespace"}, {"type": "WhitespaceSplit"},
+    {"type": "CharDelimiterSplit", "delimiter": "e"},
+    {"type": "Digits", "individual_digits": True}, {"type": "Digits", "individual_digits": False},
+    {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+    {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False},
+    {"type": "Metaspace", "replacement": "_", "prepend_scheme": "never", "split": True},
+    {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True},
+    {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Punctuation"}]},
+] + [{"type": "Punctuation", "behavior": behavior} for behavior in BEHAVIORS] + [
+    {"type": "Split", "pattern": {"Regex": "[aeiou]\\w?|\\s"}, "behavior": behavior, "invert": invert}
+    for behavior in BEHAVIORS for invert in (False, True)] + [
+    {"type": "Split", "pattern": {"String": " "}, "behavior": behavior, "invert": False} for behavior in BEHAVIORS]
+
+
+def component_samples():
+    """What single components make of random strings."""
+    rng = random.Random(11)
+    words = open(GPL, encoding="utf-8").read().split()
+    empty = {"version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": None, "post_processor": None,
+             "decoder": None, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
+
+    def texts():
+        made = (tokenizer_oracle.random_text(rng, words, words) for _ in range(1000))
+        return [text for text in made if len(text) < 60][:12]
+
+    cases = []
+    for part in NORMALIZERS:
+        made = Tokenizer.from_str(json.dumps(dict(empty, normalizer=part))).normalizer
+        cases.append({"normalizer": part, "samples": [[t, made.normalize_str(t)] for t in texts()]})
+    for part in PRE_TOKENIZERS:
+        made = Tokenizer.from_str(json.dumps(dict(empty, pre_tokenizer=part))).pre_tokenizer
+        cases.append({"pre_tokenizer": part,
+                      "samples": [[t, [piece for piece, _ in made.pre_tokenize_str(t)]] for t in texts()]})
+    return cases
+
+
 def main():
     folder, names = sys.argv[1], sys.argv[2:] or list(KINDS)
     texts = corpus()
+    with open(os.path.join(folder, "components.json"), "w", encoding="utf-8") as file:
+        json.dump(component_samples(), file, ensure_ascii=True, separators=(",", ":"))
+        file.write("\n")
     for name in names:
         made = KINDS[name](texts)
         path = os.path.join(folder, name + (".model" if isinstance(made, bytes) else ".tokenizer.json"))

@@ -13,29 +13,15 @@ constexpr std::string_view kMetaspace = "\xe2\x96\x81";
 void put_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
+    constexpr std::string_view kEscaped = "\"\\\n\t\r", kLetters = "\"\\ntr";
     const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (byte < 0x20) {
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
-        } else {
-          out += c;
-        }
+    if (const size_t which = kEscaped.find(c); which != std::string_view::npos) {
+      out += '\\';
+      out += kLetters[which];
+    } else if (byte < 0x20) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+    } else {
+      out += c;
     }
   }
   out += '"';
@@ -161,12 +147,8 @@ std::vector<NormalizerStep> json_steps(const std::vector<NormalizerStep>& steps)
     }
     const std::string mark(step.escape_spaces ? kMetaspace : " ");
     if (step.escape_spaces) out.push_back({Op::kReplace, " ", mark});
-    if (!step.dummy_prefix) continue;
-    if (step.space_as_suffix) {
-      out.push_back({Op::kReplaceRegex, "(?s)(?<=.)$(?!\n)", mark});
-    } else {
-      out.push_back({Op::kPrepend, {}, mark});
-    }
+    // A space at the end of the text has no component of its own.
+    if (step.dummy_prefix && !step.space_as_suffix) out.push_back({Op::kPrepend, {}, mark});
   }
   return out;
 }

@@ -41,6 +41,8 @@ struct Tokenizer::Parts {
     for (const AddedToken& token : vocab.added) {
       const std::string& text = vocab.tokens[static_cast<size_t>(token.id)];
       if (token.normalized != normalized) continue;
+      // SentencePiece's unigram models weigh user-defined pieces against the others.
+      if (vocab.kind == VocabKind::kUnigram && vocab.float_paths && normalized) continue;
       if (!special && vocab.types[static_cast<size_t>(token.id)] != TokenType::kUserDefined) continue;
       result.push_back({normalized ? normalizer.token_text(text) : text, token});
     }

@@ -38,9 +38,6 @@ class Reader {
   Result<void> read_vocab(ondemand::object entries);
   Result<void> read_merges(ondemand::array merges);
   Result<void> place_tokens();
-  Result<void> place_added(const std::vector<tokenizer_json::AddedTokenText>& added);
-  Result<void> set_kind(const tokenizer_json::DecoderPart& decoder);
-  Result<void> apply_config(std::string_view tokenizer_config);
 
   simdjson::padded_string padded_;
   ondemand::parser parser_;
@@ -291,89 +288,6 @@ Result<void> Reader::read_merges(ondemand::array merges) {
   return {};
 }
 
-Result<void> Reader::place_added(const std::vector<tokenizer_json::AddedTokenText>& added) {
-  for (const auto& [token, content, special] : added) {
-    const auto id = static_cast<size_t>(token.id);
-    if (content.empty()) continue;
-    if (id >= vocab_.tokens.size()) {
-      if (id > vocab_.tokens.size() + added.size() + 4096)
-        return fail(ErrorCode::kBadFile,
-                    "[tokenizer.json] the added token '{}' has the id {}, the vocabulary has {}", content, id,
-                    vocab_.tokens.size());
-      vocab_.tokens.resize(id + 1);
-      vocab_.types.resize(id + 1, TokenType::kNormal);
-      if (vocab_.kind == VocabKind::kUnigram) vocab_.scores.resize(id + 1, 0);
-    }
-    if (!vocab_.tokens[id].empty() && vocab_.tokens[id] != content)
-      return fail(ErrorCode::kBadFile, "[tokenizer.json] the added token '{}' has the id {} of '{}'", content,
-                  id, vocab_.tokens[id]);
-    vocab_.tokens[id] = content;
-    vocab_.types[id] = special ? TokenType::kControl : TokenType::kUserDefined;
-    vocab_.added.push_back(token);
-  }
-  std::sort(vocab_.added.begin(), vocab_.added.end(),
-            [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
-  const auto same = [](const AddedToken& a, const AddedToken& b) { return a.id == b.id; };
-  vocab_.added.erase(std::unique(vocab_.added.begin(), vocab_.added.end(), same), vocab_.added.end());
-  return {};
-}
-
-Result<void> Reader::apply_config(std::string_view text) {
-  DOPPLER_TRY(const auto config, tokenizer_json::read_tokenizer_config(text));
-  const TokenIndex index(vocab_.tokens);
-  if (const auto twice = index.duplicate())
-    return fail(ErrorCode::kBadFile, "[tokenizer.json] every token wanted once, {} and {} are both '{}'",
-                twice->first, twice->second, vocab_.tokens[static_cast<size_t>(twice->first)]);
-  const auto id_of = [&](const std::string& token) {
-    const int32_t id = index.find(token);
-    return id < 0 ? std::nullopt : std::optional<int32_t>(id);
-  };
-  vocab_.eos = id_of(config.eos);
-  vocab_.pad = id_of(config.pad);
-  vocab_.bos = id_of(config.bos);
-  if (unk_token_.empty()) unk_token_ = config.unk;
-  vocab_.unk = id_of(unk_token_);
-  // These classes build their template from the flags and do not look at the file's own.
-  const std::string& name = config.tokenizer_class;
-  const bool by_flags =
-      name.starts_with("Llama") || name.starts_with("Gemma") || name.starts_with("CodeLlama");
-  if (by_flags && config.add_bos) {
-    vocab_.prefix.clear();
-    if (*config.add_bos && vocab_.bos) vocab_.prefix = {*vocab_.bos};
-  }
-  if (by_flags && config.add_eos) {
-    vocab_.suffix.clear();
-    if (*config.add_eos && vocab_.eos) vocab_.suffix = {*vocab_.eos};
-  }
-  if (!vocab_.bos && vocab_.prefix.size() == 1) vocab_.bos = vocab_.prefix[0];
-  vocab_.add_bos = vocab_.bos && !vocab_.prefix.empty() && vocab_.prefix[0] == *vocab_.bos;
-  vocab_.add_eos = vocab_.eos && !vocab_.suffix.empty() && vocab_.suffix.back() == *vocab_.eos;
-  return {};
-}
-
-// Which models the file's pre-tokenizer and decoder go with.
-Result<void> Reader::set_kind(const tokenizer_json::DecoderPart& decoder) {
-  const bool byte_level =
-      std::any_of(vocab_.pre_tokenizer.begin(), vocab_.pre_tokenizer.end(),
-                  [](const PreTokenizerStep& step) { return step.op == PreTokenizerStep::Op::kByteLevel; });
-  if (byte_level != decoder.byte_level)
-    return fail(ErrorCode::kUnsupported,
-                "[tokenizer.json] ByteLevel wanted in both pre_tokenizer and decoder or in neither");
-  if (byte_level && vocab_.kind != VocabKind::kFallbackBpe)
-    return fail(ErrorCode::kUnsupported, "[tokenizer.json] ByteLevel wanted with a BPE model only");
-  if (byte_level) vocab_.kind = VocabKind::kByteLevelBpe;
-  const bool word_pieces = decoder.rules.word_pieces;
-  if (word_pieces &&
-      (vocab_.kind != VocabKind::kWordPiece || decoder.subword_prefix != vocab_.subword_prefix))
-    return fail(
-        ErrorCode::kUnsupported,
-        "[tokenizer.json] a WordPiece decoder wanted with a WordPiece model of the same prefix, got '{}' "
-        "and '{}'",
-        utf8::sanitize(decoder.subword_prefix.substr(0, 32)),
-        utf8::sanitize(vocab_.subword_prefix.substr(0, 32)));
-  return {};
-}
-
 Result<VocabData> Reader::read(std::string_view tokenizer_config) {
   DOPPLER_CHECK_OK(read_root());
   padded_ = simdjson::padded_string();
@@ -382,7 +296,7 @@ Result<VocabData> Reader::read(std::string_view tokenizer_config) {
   DOPPLER_TRY(const auto decoder, tokenizer_json::read_decoder(decoder_));
   DOPPLER_TRY(const auto post_processor, tokenizer_json::read_post_processor(post_processor_));
   DOPPLER_TRY(const auto added, tokenizer_json::read_added_tokens(added_));
-  DOPPLER_CHECK_OK(set_kind(decoder));
+  DOPPLER_CHECK_OK(tokenizer_json::set_kind(decoder, vocab_));
   vocab_.decoder = decoder.rules;
   // What ends words of a byte-level vocabulary is no text, though the file's decoder leaves it in.
   if (vocab_.kind == VocabKind::kByteLevelBpe) vocab_.decoder.word_end = vocab_.word_suffix;
@@ -392,8 +306,8 @@ Result<VocabData> Reader::read(std::string_view tokenizer_config) {
     for (size_t id = 0; id < vocab_.tokens.size(); ++id)
       if (byte_token_value(vocab_.tokens[id]) >= 0) vocab_.types[id] = TokenType::kByte;
   }
-  DOPPLER_CHECK_OK(place_added(added));
-  DOPPLER_CHECK_OK(apply_config(tokenizer_config));
+  DOPPLER_CHECK_OK(tokenizer_json::place_added(added, vocab_));
+  DOPPLER_CHECK_OK(tokenizer_json::apply_config(tokenizer_config, unk_token_, vocab_));
   for (const auto* ids : {&vocab_.prefix, &vocab_.suffix}) {
     for (const int32_t id : *ids)
       if (static_cast<size_t>(id) >= vocab_.tokens.size())
