@@ -79,6 +79,12 @@ WeightId GraphBuilder::weight(Role role, uint32_t rows, uint32_t columns) {
                             : info->shape.size() == 2 && info->shape[0] == first && info->shape[1] == second;
   if (!shape_ok) bad_shape(*info, vector ? fmt::format("{}", columns) : fmt::format("{}, {}", first, second));
   if (!shape_ok || !check_type(name, info->dtype)) return 0;
+  if (turned && dtype_info(info->dtype).block_elems != 1) {
+    set_error(ErrorCode::kUnsupported,
+              "[model] tensor {}, stored transposed, as F32, F16 or BF16 wanted, got {}", name,
+              dtype_name(info->dtype));
+    return 0;
+  }
   graph::Weight added{std::move(name), info->dtype, vector ? 1 : rows, columns};
   if (turned) added.storage = graph::Storage::kTransposed;
   return add_weight(std::move(added));

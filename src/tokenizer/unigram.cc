@@ -27,28 +27,18 @@ size_t total_bytes(const std::vector<std::string>& tokens) {
 Unigram::Unigram(const VocabData& vocab, const TokenIndex& index)
     : vocab_(&vocab), index_(&index), trie_(total_bytes(vocab.tokens)) {
   double worst = std::numeric_limits<double>::max();
-  best_score_ = std::numeric_limits<double>::lowest();
   for (size_t id = 0; id < vocab.tokens.size(); ++id) {
     if (!is_symbol(static_cast<int32_t>(id)) || vocab.tokens[id].empty()) continue;
     trie_.insert(vocab.tokens[id], static_cast<int32_t>(id));
+    // User-defined pieces of SentencePiece have the score 0, better than all others.
     if (vocab.float_paths && vocab.types[id] == TokenType::kUserDefined) continue;
     worst = std::min(worst, vocab.scores[id]);
-    best_score_ = std::max(best_score_, vocab.scores[id]);
   }
-  if (worst == std::numeric_limits<double>::max()) worst = best_score_ = 0;
+  if (worst == std::numeric_limits<double>::max()) worst = 0;
   unknown_score_ = vocab.float_paths ? static_cast<double>(static_cast<float>(worst - kUnknownPenalty))
                                      : worst - kUnknownPenalty;
   for (int b = 0; b < 256; ++b)
     byte_ids_[static_cast<size_t>(b)] = index.find(byte_token_text(static_cast<unsigned char>(b)));
-}
-
-// SentencePiece lets a user-defined piece compete, with a score that nothing of its length beats.
-double Unigram::score(int32_t id) const {
-  const auto index = static_cast<size_t>(id);
-  if (!vocab_->float_paths || vocab_->types[index] != TokenType::kUserDefined) return vocab_->scores[index];
-  constexpr double kBonus = -0.1;
-  return static_cast<double>(
-      static_cast<float>(static_cast<double>(vocab_->tokens[index].size()) * best_score_ + kBonus));
 }
 
 // Text itself never turns into control, unknown, byte or unused tokens.
@@ -88,7 +78,7 @@ void Unigram::encode_stretch(std::string_view stretch, Scratch& scratch, std::ve
       const int32_t id = trie_.value(node);
       if (id < 0) continue;
       const size_t length = end + 1 - start;
-      reach(start, length, score(id), id);
+      reach(start, length, vocab_->scores[static_cast<size_t>(id)], id);
       has_character = has_character || length == character;
     }
     if (!has_character) reach(start, character, unknown_score_, kUnknown);

@@ -34,12 +34,11 @@ class Unigram {
   void encode_stretch(std::string_view stretch, Scratch& scratch, std::vector<int32_t>& ids) const;
   void push_unknown(std::string_view text, std::vector<int32_t>& ids) const;
   bool is_symbol(int32_t id) const;
-  double score(int32_t id) const;
 
   const VocabData* vocab_;
   const TokenIndex* index_;
   Trie trie_;
-  double unknown_score_, best_score_;
+  double unknown_score_;
   std::array<int32_t, 256> byte_ids_{};  // <0xNN> tokens, -1 where there is none
 };
 

@@ -51,7 +51,7 @@ class GgufFile final : public TensorSource {
   /// the end of the file. Memory stays proportional to the metadata present in the file.
   /// The first file of a split model (NAME-00001-of-00003.gguf) brings the tensors of the others with it.
   static Result<std::unique_ptr<GgufFile>> open(const std::string& path);
-  static Result<std::unique_ptr<GgufFile>> open(std::unique_ptr<ByteSource> source);
+  static Result<std::unique_ptr<GgufFile>> open(std::unique_ptr<ByteSource> source);  // a whole model
 
   uint32_t version() const { return version_; }
   uint64_t alignment() const { return alignment_; }

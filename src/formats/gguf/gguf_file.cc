@@ -43,7 +43,7 @@ uint64_t widen(const std::byte* bytes, uint64_t size, bool sign) {
 
 Result<std::unique_ptr<GgufFile>> GgufFile::open(const std::string& path) {
   DOPPLER_TRY(auto source, open_file(path));
-  DOPPLER_TRY(std::unique_ptr<GgufFile> file, open(std::move(source)));
+  DOPPLER_TRY(std::unique_ptr<GgufFile> file, Reader(std::move(source)).read());
   DOPPLER_TRY(const std::optional<uint64_t> count, file->get_uint("split.count"));
   if (count.value_or(1) > 1) DOPPLER_CHECK_OK(file->add_parts(path, *count));
   return file;
@@ -53,14 +53,14 @@ Result<void> GgufFile::add_parts(const std::string& path, uint64_t count) {
   DOPPLER_TRY(const std::optional<uint64_t> number, get_uint("split.no"));
   const std::string ending = fmt::format("-00001-of-{:05}.gguf", count);
   if (count > kMaxParts || number.value_or(0) != 0 || !path.ends_with(ending))
-    return fail(ErrorCode::kBadFile,
-                "[gguf] {}: the first of {} files, named …-00001-of-{:05}.gguf, wanted, got no. {}", path,
-                count, count, number.value_or(0) + 1);
+    return fail(ErrorCode::kUnsupported,
+                "[gguf] {}: split.count is {}, the first of these files, named *{}, wanted, got no. {}", path,
+                count, ending, number.value_or(0) + 1);
   const std::string stem = path.substr(0, path.size() - ending.size());
   uint64_t base = source_->size();
   for (uint64_t i = 2; i <= count; ++i) {
     DOPPLER_TRY(auto source, open_file(fmt::format("{}-{:05}-of-{:05}.gguf", stem, i, count)));
-    DOPPLER_TRY(std::unique_ptr<GgufFile> part, open(std::move(source)));
+    DOPPLER_TRY(std::unique_ptr<GgufFile> part, Reader(std::move(source)).read());
     for (TensorInfo& tensor : part->tensors_) {
       if (!tensor_index_.emplace(tensor.name, tensors_.size()).second)
         return fail(ErrorCode::kBadFile, "[gguf] {}: each tensor once wanted, {} is in an earlier file too",
@@ -87,7 +87,13 @@ GgufFile::Place GgufFile::place(const TensorInfo& tensor) const {
 }
 
 Result<std::unique_ptr<GgufFile>> GgufFile::open(std::unique_ptr<ByteSource> source) {
-  return Reader(std::move(source)).read();
+  DOPPLER_TRY(std::unique_ptr<GgufFile> file, Reader(std::move(source)).read());
+  DOPPLER_TRY(const std::optional<uint64_t> count, file->get_uint("split.count"));
+  if (count.value_or(1) > 1)
+    return fail(ErrorCode::kUnsupported,
+                "[gguf] {}: split.count is {}, this is one part of a split model; open it by path",
+                file->path(), *count);
+  return file;
 }
 
 const Value* GgufFile::value(std::string_view key) const {

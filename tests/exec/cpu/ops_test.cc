@@ -181,12 +181,12 @@ TEST_CASE("pooling: the mean of rows and length 1; a factor a row") {
     double wanted = 0;
     for (uint32_t r = 0; r < 4; ++r) {
       wanted += in.at(r, c) / 4.0;
-      CHECK(scaled.at(r, c) == in.at(r, c) * factor.at(r, 0));
+      CHECK(scaled.at(r, c) == doctest::Approx(in.at(r, c) * factor.at(r, 0)));
     }
     CHECK(mean.at(0, c) == doctest::Approx(wanted));
     length += wanted * wanted;
   }
-  const float first = mean.at(0, 0);
+  const double first = mean.at(0, 0);
   cpu::l2_norm(mean.rows, 1e-12f, mean.rows);
   CHECK(mean.at(0, 0) == doctest::Approx(first / std::sqrt(length)));
 }
