@@ -34,11 +34,12 @@ MAY_INCLUDE = {
 PUBLIC_FOR_ALL = {"doppler/types.h", "doppler/generate.h"}
 PUBLIC_USERS = {"engine", "server", "cli"}
 WEBGPU = re.compile(r"(^|/)(webgpu|wgpu|webgpu_cpp)\.h$")
-# Third-party headers that headers of a folder may include; cli's only declares JSON's name, as for a class.
+# Third-party headers that headers of a folder may include; json_fwd only declares JSON's name, as for a class.
 HEADER_LIBRARIES = {
     "base": ("fmt/", "tl/expected.hpp"),
     "public": ("tl/expected.hpp",),
     "cli": ("nlohmann/json_fwd.hpp",),
+    "tokenizer": ("nlohmann/json_fwd.hpp",),
 }
 REVIEW, LIMIT = 400, 600
 SOURCES = (".cc", ".h", ".wgsl", ".py", ".sh")

@@ -18,14 +18,16 @@ from gguf.quants import dequantize, quantize
 
 SIZES = {T.F16: (1, 2), T.BF16: (1, 2), T.Q4_0: (32, 18), T.Q4_1: (32, 20), T.Q5_0: (32, 22), T.Q5_1: (32, 24),
          T.Q8_0: (32, 34), T.Q4_K: (256, 144), T.Q5_K: (256, 176), T.Q6_K: (256, 210)}
+READ_ONLY = {T.Q2_K: (256, 84), T.Q3_K: (256, 110), T.IQ4_NL: (32, 18), T.IQ4_XS: (256, 136), T.MXFP4: (32, 17)}
 # Byte offsets of f16 numbers inside a block, kept finite.
 HALVES = {T.F16: [0], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q8_0: [0],
-          T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208]}
+          T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208], T.Q2_K: [80, 82], T.Q3_K: [108], T.IQ4_NL: [0],
+          T.IQ4_XS: [0]}
 
 
 def random_blocks(rng, kind, count):
     """Random bytes; every f16 in them is a random finite number."""
-    size = SIZES[kind][1]
+    size = (SIZES | READ_ONLY)[kind][1]
     blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
     for at in HALVES.get(kind, []):
         halves = (rng.standard_normal(count) * 10.0 ** rng.integers(-7, 4, count)).astype(np.float16)
@@ -43,6 +45,15 @@ def main():
     rng = np.random.default_rng(20240)
     for kind, (elems, size) in SIZES.items():
         blocks = random_blocks(rng, kind, max(4, 512 // elems))
+        values = dequantize(blocks, kind).astype(np.float32)
+        (folder / f"{kind.name}.bin").write_bytes(blocks.tobytes() + values.tobytes())
+
+    read_only_rng = np.random.default_rng(20241)
+    for kind, (elems, size) in READ_ONLY.items():
+        # MXFP4: 256 blocks whose exponents are every byte there is, the subnormal scales among them.
+        blocks = random_blocks(read_only_rng, kind, 256 if kind == T.MXFP4 else max(4, 512 // elems))
+        if kind == T.MXFP4:
+            blocks[:, 0] = np.arange(256)
         values = dequantize(blocks, kind).astype(np.float32)
         (folder / f"{kind.name}.bin").write_bytes(blocks.tobytes() + values.tobytes())
 

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Compares Doppler's tokenizer with Hugging Face `tokenizers` over random strings.
+"""Compares Doppler's tokenizer with Hugging Face `tokenizers`, or SentencePiece, over random strings.
 
-Needs the PyPI package `tokenizers` (keep it in a virtual environment outside the repository).
+Needs the PyPI packages `tokenizers` and `sentencepiece` (keep them in a virtual environment outside the repository).
 
     python3 tools/tokenizer_oracle.py --json tokenizer.json --count 5000 \\
         -- build/release/doppler tokenize MODEL --stdin-jsonl
+    python3 tools/tokenizer_oracle.py --json tokenizer.json --decode -- doppler_tokenize_lines tokenizer.json --decode
+    python3 tools/tokenizer_oracle.py --json tokenizer.model -- doppler_tokenize_lines tokenizer.model
 
 The command after `--` reads {"text": ...} lines and answers {"ids": [...]} lines; MODEL may be a GGUF file or a
-converted model, `--json` is the tokenizer.json that the oracle reads (a converted model holds one). With --special
-both sides parse special text. --sample FILE writes the first strings with the oracle's ids, as kept in tests/golden.
-Exit code 1 if any string differs.
+converted model, `--json` is the tokenizer.json that the oracle reads (a converted model holds one), or a SentencePiece
+model (*.model). With --special both sides parse special text, with --bos both add what the model asks for, with
+--decode the text of the ids is compared too. --sample FILE writes the first strings with the oracle's ids, as kept in
+tests/golden. tools/make_tokenizer_golden.py makes small tokenizers of every kind. Exit code 1 if any string differs.
 """
 import argparse
 import json
@@ -59,36 +62,83 @@ def random_text(rng, words, tokens):
     return "".join(out)
 
 
+class HuggingFace:
+    """The oracle of a tokenizer.json. Truncation and padding of the file are left out, as the engine does."""
+
+    def __init__(self, path, special):
+        from tokenizers import Tokenizer
+
+        self.tokenizer = Tokenizer.from_file(path)
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        self.tokenizer.encode_special_tokens = not special
+        self.size = self.tokenizer.get_vocab_size()
+        self.byte_level = self.tokenizer.decoder is not None and "ByteLevel" in str(self.tokenizer.decoder)
+
+    def token(self, index):
+        if self.byte_level:
+            return self.tokenizer.decode([index], skip_special_tokens=False)
+        return self.tokenizer.id_to_token(index)
+
+    def encode(self, text, bos):
+        return self.tokenizer.encode(text, add_special_tokens=bos).ids
+
+    def decode(self, ids):
+        return self.tokenizer.decode(ids, skip_special_tokens=True)
+
+
+class SentencePiece:
+    """The oracle of a SentencePiece model."""
+
+    def __init__(self, path):
+        from sentencepiece import SentencePieceProcessor
+
+        self.processor = SentencePieceProcessor(model_file=path)
+        self.size = self.processor.get_piece_size()
+
+    def token(self, index):
+        return self.processor.id_to_piece(index)
+
+    def encode(self, text, bos):
+        return self.processor.encode(text)
+
+    def decode(self, ids):
+        return self.processor.decode([i for i in ids if not self.processor.is_unknown(i)])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", required=True, help="tokenizer.json for the oracle")
+    parser.add_argument("--json", required=True, help="tokenizer.json or *.model for the oracle")
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--special", action="store_true", help="special text is parsed (pass it to the command too)")
+    parser.add_argument("--bos", action="store_true", help="what the model adds is added (pass it on too)")
+    parser.add_argument("--decode", action="store_true", help="texts of ids are compared (pass it on too)")
+    parser.add_argument("--avoid", action="append", default=[], help="leave out strings that hold this")
     parser.add_argument("--text", default="/usr/share/common-licenses/GPL-3", help="a file of words")
     parser.add_argument("--sample", help="write strings and the oracle's ids here")
     parser.add_argument("--sample-count", type=int, default=300)
     parser.add_argument("command", nargs=argparse.REMAINDER)
     args = parser.parse_args()
-    from tokenizers import Tokenizer
-
-    oracle = Tokenizer.from_file(args.json)
-    oracle.encode_special_tokens = not args.special
+    oracle = SentencePiece(args.json) if args.json.endswith(".model") else HuggingFace(args.json, args.special)
     rng = random.Random(args.seed)
     words = open(args.text, encoding="utf-8").read().split()
-    size = oracle.get_vocab_size()
-    byte_level = oracle.decoder is not None and "ByteLevel" in str(oracle.decoder)
 
     def token_text(index):
-        text = oracle.decode([index], skip_special_tokens=False) if byte_level else oracle.id_to_token(index)
-        return (text or "").replace("▁", " ").replace("\ufffd", "")
+        text = (oracle.token(index) or "").replace("\ufffd", "")
+        return text.replace("▁", " ").replace("</w>", "").removeprefix("##")
 
-    tokens = [t for t in (token_text(rng.randrange(size)) for _ in range(20000)) if t]
+    tokens = [t for t in (token_text(rng.randrange(oracle.size)) for _ in range(20000)) if t]
     texts = [random_text(rng, words, tokens) for _ in range(args.count)]
-    expected = [oracle.encode(text, add_special_tokens=False).ids for text in texts]
+    texts = [text for text in texts if not any(avoided in text for avoided in args.avoid)]
+    expected = [oracle.encode(text, args.bos) for text in texts]
+    decoded = [oracle.decode(ids) for ids in expected] if args.decode else None
     if args.sample:
         with open(args.sample, "w", encoding="utf-8") as file:
             sample = [{"text": t, "ids": e} for t, e in zip(texts, expected) if len(t) < 200][: args.sample_count]
+            if decoded:
+                by_text = dict(zip(texts, decoded))
+                sample = [dict(item, decoded=by_text[item["text"]]) for item in sample]
             json.dump(sample, file, ensure_ascii=True, separators=(",", ":"))
             file.write("\n")
     command = [c for c in args.command if c != "--"]
@@ -96,14 +146,19 @@ def main():
         return 0
     lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
     answer = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-    got = [json.loads(line)["ids"] for line in answer.stdout.strip("\n").split("\n")]
-    wrong = [(t, e, g) for t, e, g in zip(texts, expected, got) if e != g]
+    answers = [json.loads(line) for line in answer.stdout.strip("\n").split("\n")]
+    wrong = [(t, e, g["ids"]) for t, e, g in zip(texts, expected, answers) if e != g["ids"]]
     for text, want, have in wrong[:10]:
         at = next((i for i, (a, b) in enumerate(zip(want, have)) if a != b), min(len(want), len(have)))
-        print(f"differs at {at}: {text!r}\n  oracle {[oracle.id_to_token(i) for i in want[at:at + 6]]}\n"
-              f"  here   {[oracle.id_to_token(i) for i in have[at:at + 6]]}")
+        print(f"differs at {at}: {text!r}\n  oracle {[oracle.token(i) for i in want[at:at + 6]]}\n"
+              f"  here   {[oracle.token(i) for i in have[at:at + 6]]}")
     print(f"{len(texts)} strings, {len(wrong)} differ")
-    return 1 if wrong or len(got) != len(texts) else 0
+    wrong_texts = [(t, d, g["text"]) for t, d, g in zip(texts, decoded, answers) if d != g["text"]] if decoded else []
+    for text, want, have in wrong_texts[:10]:
+        print(f"decodes otherwise: {text!r}\n  oracle {want!r}\n  here   {have!r}")
+    if decoded:
+        print(f"{len(texts)} decoded texts, {len(wrong_texts)} differ")
+    return 1 if wrong or wrong_texts or len(answers) != len(texts) else 0
 
 
 if __name__ == "__main__":

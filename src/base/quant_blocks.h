@@ -44,6 +44,27 @@ inline Q6KPlace q6_k_place(int i) {
   return {half * 64 + run % 2 * 32 + lane, run / 2 * 4, half * 32 + lane, run * 2};
 }
 
+struct Bits2Place {
+  int byte, shift;
+};
+
+/// Where the low 2 bits of value i (0..255) of a Q2_K or Q3_K block lie in their 64 bytes: each half of 128
+/// values is 4 runs of 32 that share 32 bytes, run r in bits 2 r and 2 r + 1.
+inline Bits2Place bits2_place(int i) { return {i / 128 * 32 + i % 32, i / 32 % 4 * 2}; }
+
+/// Scale j (0..15, of 16 values) in the 12 bytes of Q3_K, -32..31. Low 4 bits: byte j % 8, scales 8 to 15 in
+/// its upper half; high 2 bits: byte 8 + j % 4, from bit 2 (j / 4).
+inline int unpack_q3_scale(const uint8_t* s, int j) {
+  const int low = s[j % 8] >> (j / 8 * 4) & 15, high = s[8 + j % 4] >> (j / 4 * 2) & 3;
+  return (low | high << 4) - 32;
+}
+
+/// Scale of group g (0..7, of 32 values) of an IQ4_XS block, -32..31: 4 low bits in the bytes `low`, two high
+/// bits each in `high`.
+inline int unpack_iq4_scale(uint16_t high, const uint8_t* low, int g) {
+  return ((low[g / 2] >> (g % 2 * 4) & 15) | (high >> (g * 2) & 3) << 4) - 32;
+}
+
 /// Writers of one 256-value block, searching for the least error (quantize_k.cc).
 void pack_q4_k(const float* x, std::byte* block);
 void pack_q5_k(const float* x, std::byte* block);

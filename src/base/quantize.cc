@@ -95,7 +95,18 @@ void narrow_all(const float* src, size_t n, std::byte* dst) {
 
 }  // namespace
 
-bool can_quantize(DType dtype) { return is_runnable(dtype); }
+bool can_quantize(DType dtype) {
+  switch (dtype) {
+    case DType::kQ2_K:
+    case DType::kQ3_K:
+    case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
+    case DType::kMXFP4:
+      return false;
+    default:
+      return is_runnable(dtype);
+  }
+}
 
 void quantize(DType dtype, const float* src, size_t n, std::byte* dst) {
   switch (dtype) {

@@ -1,10 +1,12 @@
 #include "base/quants.h"
 
+#include <bit>
 #include <cassert>
 #include <cstring>
 
 #include "base/half.h"
 #include "base/quant_blocks.h"
+#include "base/quant_codebooks.h"
 
 namespace doppler {
 namespace {
@@ -64,7 +66,52 @@ void expand_q8_0(const std::byte* b, float* y) {  // f16 d, 32 signed bytes
   for (int i = 0; i < 32; ++i) y[i] = d * static_cast<float>(static_cast<int8_t>(u8(b + 2)[i]));
 }
 
-// The 256-value types hold 8 groups of 32 (16 of 16 for Q6_K), each with its own scale.
+/// 16 bytes of codes: low halves are values 0..15, high halves 16..31.
+void expand_codes(const uint8_t* codes, const int8_t* values, float d, float* y) {
+  for (int i = 0; i < 16; ++i) {
+    y[i] = d * static_cast<float>(values[codes[i] & 15]);
+    y[i + 16] = d * static_cast<float>(values[codes[i] >> 4]);
+  }
+}
+
+void expand_iq4_nl(const std::byte* b, float* y) {  // f16 d, 16 bytes
+  expand_codes(u8(b + 2), kIq4Values, half_at(b), y);
+}
+
+void expand_mxfp4(const std::byte* b, float* y) {  // 1 byte exponent, 16 bytes
+  expand_codes(u8(b + 1), kMxfp4Values, std::bit_cast<float>(mxfp4_scale_bits(u8(b)[0])), y);
+}
+
+// The 256-value types hold 8 groups of 32 (16 of 16 for Q2_K, Q3_K and Q6_K), each with its own scale.
+
+void expand_q2_k(const std::byte* b, float* y) {  // 16 bytes of scales, 64 bytes, f16 d, f16 dmin
+  const float d = half_at(b + 80), dmin = half_at(b + 82);
+  for (int i = 0; i < 256; ++i) {
+    const uint8_t s = u8(b)[i / 16];  // low half: scale, high half: min
+    const Bits2Place p = bits2_place(i);
+    const int q = u8(b + 16)[p.byte] >> p.shift & 3;
+    y[i] = d * static_cast<float>(s & 15) * static_cast<float>(q) - dmin * static_cast<float>(s >> 4);
+  }
+}
+
+void expand_q3_k(const std::byte* b, float* y) {  // 32 bytes of third bits, 64 bytes, 12 of scales, f16 d
+  const float d = half_at(b + 108);
+  for (int i = 0; i < 256; ++i) {
+    const Bits2Place p = bits2_place(i);
+    const int q = (u8(b + 32)[p.byte] >> p.shift & 3) | (u8(b)[i % 32] >> (i / 32) & 1) << 2;
+    y[i] = d * static_cast<float>(unpack_q3_scale(u8(b + 96), i / 16)) * static_cast<float>(q - 4);
+  }
+}
+
+void expand_iq4_xs(const std::byte* b, float* y) {  // f16 d, 2 + 4 bytes of scales, 128 bytes
+  const float d = half_at(b);
+  uint16_t high;
+  std::memcpy(&high, b + 2, sizeof high);
+  for (int g = 0; g < 8; ++g) {
+    const float scale = d * static_cast<float>(unpack_iq4_scale(high, u8(b + 4), g));
+    expand_codes(u8(b + 8 + 16 * g), kIq4Values, scale, y + 32 * g);
+  }
+}
 
 void expand_q4_k(const std::byte* b, float* y) {  // f16 d, f16 dmin, 12 bytes of scales, 128 bytes
   const float d = half_at(b), dmin = half_at(b + 2);
@@ -141,6 +188,16 @@ void dequantize(DType dtype, const std::byte* src, size_t n, float* dst) {
       return expand_all<expand_q5_1>(dtype, src, n, dst);
     case DType::kQ8_0:
       return expand_all<expand_q8_0>(dtype, src, n, dst);
+    case DType::kIQ4_NL:
+      return expand_all<expand_iq4_nl>(dtype, src, n, dst);
+    case DType::kMXFP4:
+      return expand_all<expand_mxfp4>(dtype, src, n, dst);
+    case DType::kQ2_K:
+      return expand_all<expand_q2_k>(dtype, src, n, dst);
+    case DType::kQ3_K:
+      return expand_all<expand_q3_k>(dtype, src, n, dst);
+    case DType::kIQ4_XS:
+      return expand_all<expand_iq4_xs>(dtype, src, n, dst);
     case DType::kQ4_K:
       return expand_all<expand_q4_k>(dtype, src, n, dst);
     case DType::kQ5_K:

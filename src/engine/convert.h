@@ -12,8 +12,8 @@ namespace doppler {
 
 struct ConvertOptions {
   /// "keep": weights stay bit for bit what they are. Else the type matrices are stored in: f32, f16, bf16,
-  /// q8_0, q6_k, q5_k, q5_1, q5_0, q4_1, q4_0, q4_k (also q4_k_m). Norms are never touched. With q4_k the
-  /// embedding and the head become Q6_K (F16 with `compat`).
+  /// q8_0, q6_k, q5_k, q5_k_m, q5_1, q5_0, q4_1, q4_0, q4_k, q4_k_m (engine/quant_recipe.h says which
+  /// matrices get more bits). Norms are never touched. With `compat` the embedding and the head become F16.
   std::string quant = "keep";
   /// Only types that the original engine's readers can use are written; the others become F16.
   bool compat = false;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/quants.h"
+#include "engine/quant_recipe.h"
 #include "model/names.h"
 
 namespace doppler::convert_detail {
@@ -20,6 +21,7 @@ struct Place {
   std::string name, role, group;
   bool paired = false;
   uint64_t order = 0;  // embedding, layers, head, rest
+  uint32_t layer = 0;
 };
 
 struct RoleNames {
@@ -45,7 +47,7 @@ std::map<std::string, Place, std::less<>> all_places(const ModelConfig& config) 
                       to = model::weight_name(target, role, layer);
     const bool paired =
         config.rope_interleaved && config.names == NameStyle::kGguf && (role == Role::kQ || role == Role::kK);
-    places.emplace(from, Place{to, std::string(rdrr_role), std::move(group), paired, order});
+    places.emplace(from, Place{to, std::string(rdrr_role), std::move(group), paired, order, layer});
   };
   add(Role::kEmbedding, 0, "embedding", "embed", 0);
   for (uint32_t layer = 0; layer < config.layers; ++layer)
@@ -67,11 +69,14 @@ bool is_matrix(const PlannedTensor& tensor) {
 }
 
 /// The type `quant` asks a matrix to be stored in.
-DType wanted_dtype(const PlannedTensor& tensor, DType quant, bool compat) {
+DType wanted_dtype(const PlannedTensor& tensor, const Quant& quant, uint32_t layer, uint32_t layers,
+                   bool compat) {
   const bool vocabulary = tensor.role == "embedding" || tensor.role == "lm_head";
-  // The vocabulary's matrices suffer most from four bits, and llama.cpp's Q4_K_M spares them too.
-  if (quant == DType::kQ4_K && vocabulary) return compat ? DType::kF16 : DType::kQ6_K;
-  return quant;
+  const uint64_t columns = tensor.source->columns();
+  const DType wanted = recipe_dtype(quant, {tensor.name, vocabulary, layer, layers});
+  if (!compat) return without_padding(wanted, columns);
+  if (original_reads(wanted, tensor.role, columns)) return wanted;
+  return vocabulary ? DType::kF16 : quant.dtype;  // four bits cost a vocabulary's matrices most
 }
 
 }  // namespace
@@ -93,16 +98,15 @@ bool original_reads(DType dtype, std::string_view role, uint64_t columns) {
 Result<std::vector<PlannedTensor>> plan_tensors(const TensorSource& source, const ModelConfig& config,
                                                 const rdrr::Manifest* manifest,
                                                 const ConvertOptions& options) {
-  std::optional<DType> quant;
+  std::optional<Quant> quant;
   if (options.quant != "keep") {
-    quant = dtype_from_name(options.quant);
-    if (!quant || !can_quantize(*quant))
+    quant = quant_from_name(options.quant);
+    if (!quant)
       return fail(ErrorCode::kBadInput,
-                  "[convert] --quant keep, f32, f16, bf16, q8_0, q6_k, q5_k, q5_1, q5_0, q4_k_m, q4_1 or "
-                  "q4_0 wanted, got "
-                  "\"{}\"",
+                  "[convert] --quant keep, f32, f16, bf16, q8_0, q6_k, q5_k, q5_k_m, q5_1, q5_0, q4_k, "
+                  "q4_k_m, q4_1 or q4_0 wanted, got \"{}\"",
                   options.quant);
-    if (options.compat && !original_reads(*quant, "matmul", 256))
+    if (options.compat && !original_reads(quant->dtype, "matmul", 256))
       return fail(ErrorCode::kBadInput,
                   "[convert] --compat writes f32, f16, bf16, q4_k_m or q6_k, got --quant {}; leave out one "
                   "of the two",
@@ -114,12 +118,14 @@ Result<std::vector<PlannedTensor>> plan_tensors(const TensorSource& source, cons
     PlannedTensor tensor;
     tensor.source = &info;
     uint64_t order = 2 + config.layers;
+    uint32_t layer = 0;
     if (const auto at = places.find(info.name); at != places.end()) {
       const Place& place = at->second;
       tensor.name = place.name;
       tensor.role = place.role;
       tensor.group = place.group;
       order = place.order;
+      layer = place.layer;
       if (place.paired) {
         tensor.paired_rows = config.rotary_dim;
         tensor.head_rows = config.head_dim;
@@ -132,7 +138,8 @@ Result<std::vector<PlannedTensor>> plan_tensors(const TensorSource& source, cons
     }
     tensor.dtype = info.dtype;
     if (is_runnable(info.dtype)) {
-      if (quant && is_matrix(tensor)) tensor.dtype = wanted_dtype(tensor, *quant, options.compat);
+      if (quant && is_matrix(tensor))
+        tensor.dtype = wanted_dtype(tensor, *quant, layer, config.layers, options.compat);
       if (options.compat && !original_reads(tensor.dtype, tensor.role, info.columns()))
         tensor.dtype = DType::kF16;
     }

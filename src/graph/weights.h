@@ -22,6 +22,12 @@ class WeightSource {
  public:
   virtual ~WeightSource() = default;
   virtual Result<WeightData> load(const Weight& weight) const = 0;
+
+  /// One matrix of a stack: expert `expert` of weight.experts, rows * row_bytes.
+  virtual Result<WeightData> load_expert(const Weight& weight, uint32_t expert) const {
+    return fail(ErrorCode::kUnsupported, "[weights] expert {} of {} wanted, this source has no experts",
+                expert, weight.name);
+  }
   virtual void release(const Weight& weight) const = 0;  // the executor has its own copy: pages may go
 };
 

@@ -6,11 +6,13 @@
 namespace doppler::model {
 
 /// Hands out views of `source`, which must outlive it. Nothing is copied, except where the file stores a
-/// tensor in pieces (RDRR spans across shards that cannot be mapped side by side).
+/// tensor in pieces (RDRR spans across shards that cannot be mapped side by side), transposed or split
+/// (graph::Storage): those copies belong to the caller.
 class TensorWeights final : public graph::WeightSource {
  public:
   explicit TensorWeights(const TensorSource& source) : source_(source) {}
   Result<graph::WeightData> load(const graph::Weight& weight) const override;
+  Result<graph::WeightData> load_expert(const graph::Weight& weight, uint32_t expert) const override;
   void release(const graph::Weight& weight) const override;
 
  private:

@@ -8,28 +8,35 @@
 #include "base/text.h"
 #include "model/config.h"
 #include "model/gguf_keys.h"
+#include "model/limits.h"
 #include "model/names.h"
 
 namespace doppler::model {
 namespace {
 
-// Beyond any published model by a wide margin; what bounds a hostile file's memory are its tensors' shapes,
-// which must match these numbers.
-constexpr uint64_t kMaxLayers = 1024;
-constexpr uint64_t kMaxWidth = 1u << 20;
-constexpr uint64_t kMaxHeads = 4096;
-constexpr uint64_t kMaxHeadDim = 8192;
-constexpr uint64_t kMaxContext = 1u << 30;
-constexpr uint64_t kMaxVocab = 1u << 24;
+struct Architecture {
+  const char* name;
+  Family family;
+};
+constexpr Architecture kArchitectures[] = {
+    {"llama", Family::kLlama},   {"gpt2", Family::kGpt2},         {"qwen2", Family::kQwen2},
+    {"qwen3", Family::kQwen3},   {"qwen3moe", Family::kQwen3Moe}, {"gemma", Family::kGemma},
+    {"gemma2", Family::kGemma2}, {"gemma3", Family::kGemma3},     {"gpt-oss", Family::kGptOss},
+    {"phi3", Family::kPhi3},     {"bert", Family::kBert},
+};
 
-Result<Family> read_family(const gguf::GgufFile& file) {
+// "llama" stands for Mistral and Mixtral as well.
+Result<Architecture> read_architecture(const gguf::GgufFile& file) {
   DOPPLER_TRY(const std::optional<std::string_view> name, file.get_string("general.architecture"));
   if (!name)
     return fail(ErrorCode::kBadFile, "[model] metadata key general.architecture wanted, {} has none",
                 file.path());
-  for (const Family family : {Family::kLlama, Family::kGemma3})
-    if (*name == family_name(family)) return family;
-  return fail(ErrorCode::kUnsupported, "[model] general.architecture llama or gemma3 wanted, got \"{}\"",
+  std::string known;
+  for (const Architecture& architecture : kArchitectures) {
+    if (*name == architecture.name) return architecture;
+    known += (known.empty() ? "" : ", ") + std::string(architecture.name);
+  }
+  return fail(ErrorCode::kUnsupported, "[model] general.architecture of {} wanted, got \"{}\"", known,
               printable(*name));
 }
 
@@ -57,7 +64,9 @@ Result<void> read_sizes(const GgufKeys& keys, ModelConfig& c) {
   if (value_length.value_or(c.head_dim) != c.head_dim)
     return fail(ErrorCode::kUnsupported, "[model] {} equal to the key length {} wanted, got {}",
                 keys.key("attention.value_length"), c.head_dim, *value_length);
-  DOPPLER_TRY(c.rms_eps, keys.number("attention.layer_norm_rms_epsilon", 0, 1));
+  const bool means = c.family == Family::kGpt2 || c.family == Family::kBert;
+  DOPPLER_TRY(c.rms_eps,
+              keys.number(means ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 0, 1));
   return {};
 }
 
@@ -69,14 +78,29 @@ Result<void> read_rope(const GgufKeys& keys, ModelConfig& c) {
                 c.rotary_dim);
   DOPPLER_TRY(const std::optional<float> base, keys.find_number("rope.freq_base", 1, 1e12));
   c.rope_base = base.value_or(10000.0f);
-  c.rope_base_local = c.rope_base;
+  // Gemma 3's sliding layers: base 10,000, unscaled, where the file says nothing.
+  DOPPLER_TRY(const std::optional<float> local_base, keys.find_number("rope.freq_base_swa", 1, 1e12));
+  c.rope_base_local = local_base.value_or(c.local_rope ? 10000.0f : c.rope_base);
 
   DOPPLER_TRY(c.rope_scaling.type, keys.text("rope.scaling.type"));
   DOPPLER_TRY(const std::optional<float> factor, keys.find_number("rope.scaling.factor", 1e-3, 1e6));
+  DOPPLER_TRY(const std::optional<uint32_t> original,
+              keys.find_count("rope.scaling.original_context_length", 1, kMaxContext));
+  DOPPLER_TRY(const std::optional<float> magnitude, keys.find_number("rope.scaling.attn_factor", 1e-6, 1e6));
+  DOPPLER_TRY(const std::optional<float> fast, keys.find_number("rope.scaling.yarn_beta_fast", 1e-6, 1e6));
+  DOPPLER_TRY(const std::optional<float> slow, keys.find_number("rope.scaling.yarn_beta_slow", 1e-6, 1e6));
   DOPPLER_TRY(const std::optional<float> old_factor, keys.find_number("rope.scale_linear", 1e-3, 1e6));
   if (c.rope_scaling.type == "none") c.rope_scaling.type.clear();
   if (c.rope_scaling.type.empty() && old_factor) c.rope_scaling.type = "linear";  // files before 2023-11
   c.rope_scaling.factor = factor.value_or(old_factor.value_or(1.0f));
+  c.rope_scaling.original_context = original.value_or(c.max_context);
+  c.rope_scaling.beta_fast = fast.value_or(32.0f);
+  c.rope_scaling.beta_slow = slow.value_or(1.0f);
+  // Of YaRN the files state what comes on top of its own magnitude.
+  if (magnitude && c.rope_scaling.type == "yarn")
+    c.rope_scaling.attention_factor = *magnitude * (1 + 0.1f * std::log(c.rope_scaling.factor));
+  else
+    c.rope_scaling.attention_factor = magnitude;
   return {};
 }
 
@@ -142,8 +166,8 @@ Result<void> read_end_ids(const gguf::GgufFile& file, ModelConfig& c) {
 // block_count must be the number of layers that the tensors hold.
 Result<void> check_layers(const gguf::GgufFile& file, const GgufKeys& keys, const ModelConfig& c) {
   uint64_t present = 0;
-  while (present <= c.layers && file.find(weight_name(c, Role::kAttnNorm, static_cast<uint32_t>(present))))
-    ++present;
+  const Role first = c.family == Family::kBert ? Role::kPostAttnNorm : Role::kAttnNorm;
+  while (present <= c.layers && file.find(weight_name(c, first, static_cast<uint32_t>(present)))) ++present;
   if (present == c.layers) return {};
   if (present > c.layers)
     return fail(ErrorCode::kBadFile, "[model] {} of at least {} wanted (the tensors hold layer {}), got {}",
@@ -152,55 +176,51 @@ Result<void> check_layers(const gguf::GgufFile& file, const GgufKeys& keys, cons
               keys.key("block_count"), present, c.layers);
 }
 
-Result<void> read_llama(const GgufKeys& keys, ModelConfig& c) {
-  DOPPLER_TRY(const std::optional<uint32_t> experts, keys.find_count("expert_count", 0, UINT32_MAX));
-  if (experts.value_or(0) > 0)
+// expert_count and its companions; Mixtral, Qwen3-MoE, gpt-oss.
+Result<void> read_experts(const GgufKeys& keys, ModelConfig& c) {
+  DOPPLER_TRY(const std::optional<uint32_t> experts, keys.find_count("expert_count", 0, kMaxExperts));
+  c.experts = experts.value_or(0);
+  if (c.experts == 0) return {};
+  if (c.family == Family::kLlama) c.family = Family::kMixtral;
+  if (c.family != Family::kMixtral && c.family != Family::kQwen3Moe && c.family != Family::kGptOss)
     return fail(ErrorCode::kUnsupported, "[model] a model without experts wanted, {} is {}",
-                keys.key("expert_count"), *experts);
-  c.activation = graph::Activation::kSilu;
-  c.rope_interleaved = true;  // GGUF converters permute LLaMA's q and k so that pairs are neighbours
-  DOPPLER_TRY(const std::optional<uint32_t> window,
-              keys.find_count("attention.sliding_window", 0, kMaxContext));
-  c.window = window.value_or(0);
-  if (c.window > 0) c.sliding.assign(c.layers, true);
-  DOPPLER_TRY(const std::optional<float> scale, keys.find_number("attention.scale", 1e-6, 1e6));
-  c.attention_scale = scale.value_or(1.0f / std::sqrt(static_cast<float>(c.head_dim)));
+                keys.key("expert_count"), c.experts);
+  DOPPLER_TRY(c.experts_per_token, keys.count("expert_used_count", 1, c.experts));
+  DOPPLER_TRY(const std::optional<uint32_t> width,
+              keys.find_count("expert_feed_forward_length", 1, kMaxWidth));
+  c.expert_ffn = width.value_or(c.ffn);
   return {};
 }
 
-Result<void> read_gemma3(const gguf::GgufFile& file, const GgufKeys& keys, ModelConfig& c) {
-  c.activation = graph::Activation::kGeluTanh;
-  c.sandwich_norms = true;
-  c.qk_norm = true;
-  c.norm_weight_offset = 0;  // GGUF files of Gemma hold w + 1
-  c.embedding_scale = std::sqrt(static_cast<float>(c.hidden));
-
-  // 1 / sqrt(query_pre_attn_scalar): the head size, except in the 27B (62 layers), which uses hidden / heads.
-  constexpr uint32_t kLayersOf27B = 62;
-  const float scalar = c.layers == kLayersOf27B ? static_cast<float>(c.hidden) / static_cast<float>(c.heads)
-                                                : static_cast<float>(c.head_dim);
+Result<void> read_attention(const GgufKeys& keys, ModelConfig& c) {
+  float scalar = static_cast<float>(c.head_dim);
+  // The largest Gemma 2 (46 layers) and 3 (62) divide by hidden / heads.
+  constexpr uint32_t kLayersOfGemma2 = 46, kLayersOfGemma3 = 62;
+  if ((c.family == Family::kGemma2 && c.layers == kLayersOfGemma2) ||
+      (c.family == Family::kGemma3 && c.layers == kLayersOfGemma3))
+    scalar = static_cast<float>(c.hidden) / static_cast<float>(c.heads);
   DOPPLER_TRY(const std::optional<float> scale, keys.find_number("attention.scale", 1e-6, 1e6));
   c.attention_scale = scale.value_or(1.0f / std::sqrt(scalar));
-
   DOPPLER_TRY(const std::optional<float> attention_cap, keys.find_number("attn_logit_softcapping", 0, 1e6));
   DOPPLER_TRY(const std::optional<float> final_cap, keys.find_number("final_logit_softcapping", 0, 1e6));
-  c.attention_softcap = attention_cap.value_or(0.0f);
-  c.final_softcap = final_cap.value_or(0.0f);
+  // Gemma 2's are part of the model, whether its file says so or not.
+  const bool capped = c.family == Family::kGemma2;
+  c.attention_softcap = attention_cap.value_or(capped ? 50.0f : 0.0f);
+  c.final_softcap = final_cap.value_or(capped ? 30.0f : 0.0f);
+  return {};
+}
 
-  // Sliding layers: base 10,000 unscaled where the file says nothing; every 6th layer is global.
-  DOPPLER_TRY(const std::optional<float> local_base, keys.find_number("rope.freq_base_swa", 1, 1e12));
-  c.rope_base_local = local_base.value_or(10000.0f);
+Result<void> read_window(const gguf::GgufFile& file, const GgufKeys& keys, ModelConfig& c) {
   DOPPLER_TRY(const std::optional<uint32_t> window,
               keys.find_count("attention.sliding_window", 0, kMaxContext));
   c.window = window.value_or(0);
   if (c.window == 0) return {};
-  uint32_t period = 6;
   const gguf::Value* pattern = file.value(keys.key("attention.sliding_window_pattern"));
+  uint32_t period = 0;
   if (pattern && pattern->type != gguf::ValueType::kArray) {
     DOPPLER_TRY(period, keys.count("attention.sliding_window_pattern", 1, kMaxLayers));
   }
-  c.sliding.resize(c.layers);
-  for (uint32_t i = 0; i < c.layers; ++i) c.sliding[i] = i % period != period - 1;
+  apply_window(c, period);
   if (pattern && pattern->type == gguf::ValueType::kArray) {
     DOPPLER_TRY(const gguf::Array* const flags,
                 file.get_array(keys.key("attention.sliding_window_pattern"), gguf::ValueType::kBool));
@@ -212,24 +232,40 @@ Result<void> read_gemma3(const gguf::GgufFile& file, const GgufKeys& keys, Model
   return {};
 }
 
+// Embedders: 1 mean, 2 the first token, 3 the last; 0 none.
+Result<void> read_pooling(const GgufKeys& keys, ModelConfig& c) {
+  DOPPLER_TRY(const std::optional<uint32_t> kind, keys.find_count("pooling_type", 0, 3));
+  constexpr Pooling kKinds[] = {Pooling::kNone, Pooling::kMean, Pooling::kFirst, Pooling::kLast};
+  c.pooling = kKinds[kind.value_or(0)];
+  if (c.family == Family::kBert && c.pooling == Pooling::kNone) c.pooling = Pooling::kMean;
+  c.normalize = c.pooling != Pooling::kNone;
+  return {};
+}
+
 }  // namespace
 
 Result<ModelConfig> config_from_gguf(const gguf::GgufFile& file) {
   ModelConfig c;
-  DOPPLER_TRY(c.family, read_family(file));
+  DOPPLER_TRY(const Architecture architecture, read_architecture(file));
+  c.family = architecture.family;
   c.names = NameStyle::kGguf;
   DOPPLER_TRY(const std::optional<std::string_view> name, file.get_string("general.name"));
-  c.name = std::string(name.value_or(family_name(c.family)));
+  c.name = std::string(name.value_or(architecture.name));
 
-  const GgufKeys keys(file, family_name(c.family));
+  const GgufKeys keys(file, architecture.name);
   DOPPLER_CHECK_OK(read_sizes(keys, c));
+  DOPPLER_CHECK_OK(read_experts(keys, c));
+  apply_family(c);
   DOPPLER_CHECK_OK(read_rope(keys, c));
   DOPPLER_CHECK_OK(read_vocabulary(file, keys, c));
   DOPPLER_CHECK_OK(check_layers(file, keys, c));
   DOPPLER_CHECK_OK(read_end_ids(file, c));
   c.tied_head = file.find(weight_name(c, Role::kHead)) == nullptr;
-  if (c.family == Family::kLlama) DOPPLER_CHECK_OK(read_llama(keys, c));
-  if (c.family == Family::kGemma3) DOPPLER_CHECK_OK(read_gemma3(file, keys, c));
+  // Converters permute LLaMA's q and k so that pairs are neighbours.
+  c.rope_interleaved = c.family == Family::kLlama || c.family == Family::kMixtral;
+  DOPPLER_CHECK_OK(read_attention(keys, c));
+  DOPPLER_CHECK_OK(read_window(file, keys, c));
+  DOPPLER_CHECK_OK(read_pooling(keys, c));
   return c;
 }
 

@@ -4,19 +4,13 @@
 
 #include <cmath>
 
+#include "base/log.h"
 #include "base/text.h"
+#include "model/limits.h"
 #include "model/names.h"
 
 namespace doppler::model {
 namespace {
-
-// The same bounds as for GGUF files: far beyond published models, near enough to keep products in range.
-constexpr uint64_t kMaxLayers = 1024;
-constexpr uint64_t kMaxWidth = 1u << 20;
-constexpr uint64_t kMaxHeads = 4096;
-constexpr uint64_t kMaxHeadDim = 8192;
-constexpr uint64_t kMaxContext = 1u << 30;
-constexpr uint64_t kMaxVocab = 1u << 24;
 
 class Reader {
  public:
@@ -26,6 +20,7 @@ class Reader {
   Result<ModelConfig> read() {
     DOPPLER_CHECK_OK(read_family());
     DOPPLER_CHECK_OK(read_sizes());
+    DOPPLER_CHECK_OK(read_experts());
     DOPPLER_CHECK_OK(read_names());
     DOPPLER_CHECK_OK(read_numbers());
     DOPPLER_CHECK_OK(read_rope());
@@ -42,8 +37,8 @@ class Reader {
   }
   template <class... Args>
   tl::unexpected<Error> unsupported(fmt::format_string<Args...> format, Args&&... args) const {
-    return fail(ErrorCode::kUnsupported, "[manifest] {}: {}; Gemma 3 and LLaMA models run", model_.path(),
-                fmt::format(format, std::forward<Args>(args)...));
+    return fail(ErrorCode::kUnsupported, "[manifest] {}: {}; Gemma 3, LLaMA and Mixtral models run",
+                model_.path(), fmt::format(format, std::forward<Args>(args)...));
   }
 
   Result<void> count(std::string_view key, uint64_t value, uint64_t most, uint32_t& out) const {
@@ -65,11 +60,12 @@ class Reader {
   Result<void> read_family() {
     const rdrr::Attention& attention = inference_.attention;
     const rdrr::Normalization& norms = inference_.normalization;
-    if (manifest_.moe || manifest_.model_type == "mixtral" || manifest_.model_type == "gpt-oss" ||
+    const bool mixtral = manifest_.moe && manifest_.moe->expert_format == "mixtral";
+    if ((manifest_.moe && !mixtral) || manifest_.model_type == "gpt-oss" ||
         manifest_.model_type == "deepseek")
       return unsupported("a mixture of experts ({}) is not supported",
                          printable(manifest_.moe ? manifest_.moe->expert_format : manifest_.model_type));
-    if (manifest_.model_type != "transformer")
+    if (manifest_.model_type != "transformer" && !(mixtral && manifest_.model_type == "mixtral"))
       return unsupported("model type \"{}\" is not supported", printable(manifest_.model_type));
     if (!manifest_.architecture) return bad("\"architecture\" wanted, the manifest has none");
     if (!attention.causal || attention.bias || attention.output_gate || attention.value_norm)
@@ -91,10 +87,10 @@ class Reader {
     const bool silu = activation == "silu" || activation == "swiglu";
     if (sandwich && norms.post_attention && attention.query_key_norm && gelu) {
       c_.family = Family::kGemma3;
-      c_.sandwich_norms = c_.qk_norm = true;
+      c_.sandwich_norms = c_.qk_norm = c_.local_rope = true;
       c_.activation = graph::Activation::kGeluTanh;
     } else if (!norms.pre_feedforward && !norms.post_feedforward && !attention.query_key_norm && silu) {
-      c_.family = Family::kLlama;
+      c_.family = mixtral ? Family::kMixtral : Family::kLlama;
       c_.activation = graph::Activation::kSilu;
     } else {
       return unsupported(
@@ -120,21 +116,28 @@ class Reader {
     return {};
   }
 
+  Result<void> read_experts() {
+    if (!manifest_.moe) return {};
+    const rdrr::MoeConfig& moe = *manifest_.moe;
+    if (moe.experts == 0 || moe.experts > kMaxExperts)
+      return bad("moeConfig.numExperts from 1 to {} wanted, got {}", kMaxExperts, moe.experts);
+    if (moe.experts_per_token == 0 || moe.experts_per_token > moe.experts)
+      return bad("moeConfig.numExpertsPerToken from 1 to {} wanted, got {}", moe.experts,
+                 moe.experts_per_token);
+    c_.experts = static_cast<uint32_t>(moe.experts);
+    c_.experts_per_token = static_cast<uint32_t>(moe.experts_per_token);
+    c_.expert_ffn = c_.ffn;
+    return {};
+  }
+
   /// Finds the spelling under which the embedding is stored; every other weight goes by the same.
   Result<void> read_names() {
-    struct Spelling {
-      NameStyle style;
-      const char* prefix;
-    };
-    const TensorInfo* embedding = nullptr;
-    for (const Spelling spelling : {Spelling{NameStyle::kHuggingFace, ""},
-                                    {NameStyle::kHuggingFace, "language_model."},
-                                    {NameStyle::kGguf, ""}}) {
-      c_.names = spelling.style;
-      c_.name_prefix = spelling.prefix;
-      embedding = model_.find(weight_name(c_, Role::kEmbedding));
-      if (embedding) break;
+    c_.names = NameStyle::kHuggingFace;
+    if (!find_prefixes(c_, model_)) {
+      c_.names = NameStyle::kGguf;
+      c_.name_prefix.clear();
     }
+    const TensorInfo* embedding = model_.find(weight_name(c_, Role::kEmbedding));
     if (!embedding)
       return bad(
           "tensor model.embed_tokens.weight, with or without language_model. before it, or token_embd.weight "
@@ -185,6 +188,13 @@ class Reader {
   Result<void> read_rope() {
     const rdrr::Rope& rope = inference_.rope;
     DOPPLER_TRY(c_.rope_base, number("rope.ropeTheta", rope.theta, 1, 1e12));
+    // The early converter looked for rope_theta alone and wrote its default where config.json has
+    // rope_parameters; every published Mixtral has a million.
+    if (c_.family == Family::kMixtral && !inference_.schema && c_.rope_base == 10000.0f) {
+      log(LogLevel::kInfo,
+          "[manifest] {}: a RoPE base of 1,000,000 is taken for the early converter's 10,000", model_.path());
+      c_.rope_base = 1e6f;
+    }
     DOPPLER_TRY(c_.rope_base_local,
                 number("rope.ropeLocalTheta", rope.local_theta.value_or(c_.rope_base), 1, 1e12));
     c_.rope_interleaved = rope.interleaved;

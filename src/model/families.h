@@ -1,5 +1,5 @@
 #pragma once
-// One straight function per family (model/<family>.cc), and the table that finds it.
+// One straight function per kind of model, and what picks it.
 #include "base/result.h"
 #include "formats/tensor_source.h"
 #include "graph/graph.h"
@@ -8,8 +8,8 @@
 
 namespace doppler::model {
 
-void build_llama(GraphBuilder& builder, const ModelConfig& config);
-void build_gemma3(GraphBuilder& builder, const ModelConfig& config);
+void build_decoder(GraphBuilder& builder, const ModelConfig& config);
+void build_encoder(GraphBuilder& builder, const ModelConfig& config);
 
 /// The graph of a whole model. Each weight's presence, shape and type are checked against `source`; errors
 /// name the tensor, what was wanted and what was got.

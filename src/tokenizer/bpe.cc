@@ -83,7 +83,9 @@ Result<Bpe> Bpe::make(const VocabData& vocab, const TokenIndex& index) {
     const std::string& left = vocab.tokens[static_cast<size_t>(merges[i].left)];
     const std::string& right = vocab.tokens[static_cast<size_t>(merges[i].right)];
     joined = left;
-    joined += right;
+    // What goes on inside a word is spelled with the prefix; the joined token carries that of its left part.
+    const bool goes_on = !vocab.subword_prefix.empty() && right.starts_with(vocab.subword_prefix);
+    joined += std::string_view(right).substr(goes_on ? vocab.subword_prefix.size() : 0);
     const int32_t merged = index.find(joined);
     if (merged < 0)
       return fail(ErrorCode::kBadFile, "[tokenizer] merge {} joins '{}' and '{}', but '{}' is no token", i,
@@ -102,12 +104,18 @@ Result<Bpe> Bpe::make(const VocabData& vocab, const TokenIndex& index) {
     }
     const int32_t id = index.find(text);
     bpe.byte_ids_[byte] = byte_level && !bpe.is_symbol(id) ? -1 : id;
+    if (byte_level && bpe.has_affixes()) {
+      for (const bool first : {false, true})
+        for (const bool last : {false, true})
+          bpe.affixed_ids_[bpe.affix_index(first, last)][byte] =
+              bpe.character_id(bpe.affixed(text, first, last));
+    }
   }
   for (char c = 0;; ++c) {
     bpe.ascii_ids_[static_cast<size_t>(c)] = bpe.character_id({&c, 1});
     if (c == 127) break;
   }
-  if (!byte_level) bpe.find_boundaries(merges);
+  if (!byte_level && !bpe.has_affixes()) bpe.find_boundaries(merges);
   return bpe;
 }
 
@@ -137,6 +145,16 @@ void Bpe::find_boundaries(const std::vector<MergePair>& merges) {
   cuts_ = true;
 }
 
+bool Bpe::has_affixes() const { return !vocab_->subword_prefix.empty() || !vocab_->word_suffix.empty(); }
+
+// How the vocabulary spells a character at its place in a word.
+std::string Bpe::affixed(std::string_view character, bool first, bool last) const {
+  std::string text = first ? std::string() : vocab_->subword_prefix;
+  text += character;
+  if (last) text += vocab_->word_suffix;
+  return text;
+}
+
 void Bpe::push_symbol(int32_t id, Scratch& scratch) const {
   const auto index = static_cast<int32_t>(scratch.symbols.size());
   scratch.symbols.push_back({id, index - 1, index + 1});
@@ -144,7 +162,7 @@ void Bpe::push_symbol(int32_t id, Scratch& scratch) const {
 
 void Bpe::push_character(std::string_view character, Scratch& scratch) const {
   const auto first = static_cast<unsigned char>(character[0]);
-  const int32_t own = first < 0x80 ? ascii_ids_[first] : character_id(character);
+  const int32_t own = first < 0x80 && character.size() == 1 ? ascii_ids_[first] : character_id(character);
   if (own >= 0) return push_symbol(own, scratch);
   bool bytes = vocab_->byte_fallback;
   for (const char c : character) bytes = bytes && byte_ids_[static_cast<unsigned char>(c)] >= 0;
@@ -180,9 +198,28 @@ bool Bpe::whole_piece(std::string_view piece, std::vector<int32_t>& ids) const {
   return true;
 }
 
+// A piece of a vocabulary that marks where words go on or end.
+void Bpe::encode_word(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const {
+  const bool bytes = vocab_->kind == VocabKind::kByteLevelBpe;
+  for (size_t i = 0; i < piece.size();) {
+    if (scratch.symbols.size() >= kMaxStretch) merge(scratch, ids);
+    const size_t length = bytes ? 1 : utf8::next(piece, i).length;
+    const bool first = i == 0, last = i + length == piece.size();
+    if (bytes) {
+      const int32_t id = affixed_ids_[affix_index(first, last)][static_cast<unsigned char>(piece[i])];
+      if (id >= 0) push_symbol(id, scratch);
+    } else {
+      push_character(affixed(piece.substr(i, length), first, last), scratch);
+    }
+    i += length;
+  }
+  merge(scratch, ids);
+}
+
 void Bpe::encode(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const {
   if (vocab_->ignore_merges && whole_piece(piece, ids)) return;
   scratch.symbols.clear();
+  if (has_affixes()) return encode_word(piece, scratch, ids);
   if (vocab_->kind == VocabKind::kByteLevelBpe) {
     for (const char c : piece) {
       if (scratch.symbols.size() >= kMaxStretch) merge(scratch, ids);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -62,6 +63,10 @@ class Bpe {
   void find_boundaries(const std::vector<MergePair>& merges);
   void push_character(std::string_view character, Scratch& scratch) const;
   void push_byte(unsigned char byte, Scratch& scratch) const;
+  bool has_affixes() const;
+  std::string affixed(std::string_view character, bool first, bool last) const;
+  static size_t affix_index(bool first, bool last) { return (first ? 2u : 0u) + (last ? 1u : 0u); }
+  void encode_word(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const;
   void push_symbol(int32_t id, Scratch& scratch) const;
   void merge(Scratch& scratch, std::vector<int32_t>& ids) const;
   bool whole_piece(std::string_view piece, std::vector<int32_t>& ids) const;
@@ -69,7 +74,9 @@ class Bpe {
   const VocabData* vocab_;
   const TokenIndex* index_;
   PairTable pairs_;
-  std::array<int32_t, 256> byte_ids_{};   // byte letters, or <0xNN> tokens; -1 where there is none
+  std::array<int32_t, 256> byte_ids_{};  // byte letters, or <0xNN> tokens; -1 where there is none
+  // The same of byte letters with the marks of their place in a word, by affix_index.
+  std::array<std::array<int32_t, 256>, 4> affixed_ids_{};
   std::array<int32_t, 128> ascii_ids_{};  // tokens of single ASCII characters, -1 where there is none
   // Symbol pairs that some merge can join across. Two neighbours that are not in it never end up in one
   // token, so a text without spaces to split at is still cut into short stretches.

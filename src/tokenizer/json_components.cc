@@ -1,93 +1,16 @@
+// The decoder, the post-processor and the added tokens of a tokenizer.json, and tokenizer_config.json.
 #include "tokenizer/json_components.h"
 
 #include <nlohmann/json.hpp>
 
-#include "tokenizer/utf8.h"
+#include "tokenizer/json_util.h"
 
 namespace doppler::tokenizer_json {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxNesting = 8;  // Sequences inside Sequences
-
-Result<json> parse(std::string_view text, std::string_view what) {
-  if (text.empty()) return json(nullptr);
-  json value = json::parse(text, nullptr, false);
-  if (value.is_discarded()) return fail(ErrorCode::kBadFile, "[tokenizer.json] {} is not valid JSON", what);
-  return value;
-}
-
-const json* member(const json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto it = object.find(key);
-  return it == object.end() ? nullptr : &*it;
-}
-
-std::string string_or(const json& object, const char* key, std::string fallback) {
-  const json* value = member(object, key);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::move(fallback);
-}
-
-bool bool_or(const json& object, const char* key, bool fallback) {
-  const json* value = member(object, key);
-  return value != nullptr && value->is_boolean() ? value->get<bool>() : fallback;
-}
-
-std::string shown(std::string_view name) { return utf8::sanitize(name.substr(0, 64)); }
-
-// Calls each(component) for a component or, through Sequences, for every part of it.
-template <class Each>
-Result<void> walk(const json& component, const char* what, const char* list_key, int depth, Each&& each) {
-  if (component.is_null()) return {};
-  if (!component.is_object() || string_or(component, "type", "").empty())
-    return fail(ErrorCode::kBadFile, "[tokenizer.json] {} wanted as an object with a type", what);
-  if (string_or(component, "type", "") != "Sequence") return each(component);
-  const json* list = member(component, list_key);
-  if (list == nullptr || !list->is_array() || depth >= kMaxNesting)
-    return fail(ErrorCode::kBadFile,
-                "[tokenizer.json] a Sequence in {} wanted with a list '{}', at most {} deep", what, list_key,
-                kMaxNesting);
-  for (const json& part : *list) DOPPLER_CHECK_OK(walk(part, what, list_key, depth + 1, each));
-  return {};
-}
-
-struct Pattern {
-  std::string text;
-  bool regex;
-};
-
-Result<Pattern> read_pattern(const json& component, const char* what) {
-  const json* pattern = member(component, "pattern");
-  if (pattern != nullptr) {
-    if (const json* text = member(*pattern, "String"); text != nullptr && text->is_string())
-      return Pattern{text->get<std::string>(), false};
-    if (const json* text = member(*pattern, "Regex"); text != nullptr && text->is_string())
-      return Pattern{text->get<std::string>(), true};
-  }
-  return fail(ErrorCode::kBadFile, "[tokenizer.json] {} wanted with a pattern {{String or Regex}}", what);
-}
-
-Result<SplitBehavior> read_behavior(const json& component) {
-  const std::string name = string_or(component, "behavior", "");
-  if (name == "Removed") return SplitBehavior::kRemoved;
-  if (name == "Isolated") return SplitBehavior::kIsolated;
-  if (name == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
-  if (name == "MergedWithNext") return SplitBehavior::kMergedWithNext;
-  if (name == "Contiguous") return SplitBehavior::kContiguous;
-  return fail(ErrorCode::kUnsupported, "[tokenizer.json] the split behavior '{}' is not known", shown(name));
-}
-
-Result<PreTokenizerStep::Prepend> read_prepend(const json& component) {
-  using Prepend = PreTokenizerStep::Prepend;
-  const bool old_default = bool_or(component, "add_prefix_space", true);  // files before prepend_scheme
-  const std::string name = string_or(component, "prepend_scheme", old_default ? "always" : "never");
-  if (name == "always") return Prepend::kAlways;
-  if (name == "first") return Prepend::kFirst;
-  if (name == "never") return Prepend::kNever;
-  return fail(ErrorCode::kUnsupported, "[tokenizer.json] the Metaspace prepend_scheme '{}' is not known",
-              shown(name));
-}
+constexpr const char* kMetaspace = "\xe2\x96\x81";
 
 // The ids of one special token of a template.
 Result<void> append_template_ids(const json& post_processor, const std::string& name,
@@ -126,76 +49,21 @@ Result<void> read_template(const json& component, PostProcessor& result) {
   return {};
 }
 
+// The id of a pair [text, id].
+Result<int32_t> read_pair_id(const json& component, const char* key) {
+  const json* pair = member(component, key);
+  if (pair == nullptr || !pair->is_array() || pair->size() != 2 || !(*pair)[1].is_number_unsigned() ||
+      (*pair)[1].get<uint64_t>() > INT32_MAX)
+    return fail(ErrorCode::kBadFile, "[tokenizer.json] the post-processor's '{}' wanted as [text, id]", key);
+  return static_cast<int32_t>((*pair)[1].get<uint64_t>());
+}
+
 }  // namespace
-
-Result<std::vector<NormalizerStep>> read_normalizer(std::string_view text) {
-  using Op = NormalizerStep::Op;
-  DOPPLER_TRY(const json root, parse(text, "normalizer"));
-  std::vector<NormalizerStep> steps;
-  DOPPLER_CHECK_OK(walk(root, "normalizer", "normalizers", 0, [&](const json& c) -> Result<void> {
-    const std::string type = string_or(c, "type", "");
-    if (type == "Replace") {
-      DOPPLER_TRY(Pattern pattern, read_pattern(c, "Replace"));
-      steps.push_back({pattern.regex ? Op::kReplaceRegex : Op::kReplace, std::move(pattern.text),
-                       string_or(c, "content", "")});
-    } else if (type == "Prepend") {
-      steps.push_back({Op::kPrepend, {}, string_or(c, "prepend", "")});
-    } else if (type == "NFC") {
-      steps.push_back({Op::kNfc, {}, {}});
-    } else if (type == "NFD") {
-      steps.push_back({Op::kNfd, {}, {}});
-    } else if (type == "NFKC") {
-      steps.push_back({Op::kNfkc, {}, {}});
-    } else if (type == "NFKD") {
-      steps.push_back({Op::kNfkd, {}, {}});
-    } else {
-      return fail(ErrorCode::kUnsupported, "[tokenizer.json] the normalizer '{}' is not supported",
-                  shown(type));
-    }
-    return {};
-  }));
-  return steps;
-}
-
-Result<std::vector<PreTokenizerStep>> read_pre_tokenizer(std::string_view text) {
-  using Op = PreTokenizerStep::Op;
-  DOPPLER_TRY(const json root, parse(text, "pre_tokenizer"));
-  std::vector<PreTokenizerStep> steps;
-  DOPPLER_CHECK_OK(walk(root, "pre_tokenizer", "pretokenizers", 0, [&](const json& c) -> Result<void> {
-    const std::string type = string_or(c, "type", "");
-    PreTokenizerStep step;
-    if (type == "Split") {
-      DOPPLER_TRY(Pattern pattern, read_pattern(c, "Split"));
-      step.op = pattern.regex ? Op::kSplitRegex : Op::kSplitLiteral;
-      step.pattern = std::move(pattern.text);
-      DOPPLER_TRY(step.behavior, read_behavior(c));
-      step.invert = bool_or(c, "invert", false);
-    } else if (type == "Digits") {
-      step.op = Op::kDigits;
-      step.individual = bool_or(c, "individual_digits", false);
-    } else if (type == "ByteLevel") {
-      step.op = Op::kByteLevel;
-      step.add_prefix_space = bool_or(c, "add_prefix_space", true);
-      step.use_regex = bool_or(c, "use_regex", true);
-    } else if (type == "Metaspace") {
-      step.op = Op::kMetaspace;
-      step.pattern = string_or(c, "replacement", "\xe2\x96\x81");
-      step.split = bool_or(c, "split", true);
-      DOPPLER_TRY(step.prepend, read_prepend(c));
-    } else {
-      return fail(ErrorCode::kUnsupported, "[tokenizer.json] the pre-tokenizer '{}' is not supported",
-                  shown(type));
-    }
-    steps.push_back(std::move(step));
-    return {};
-  }));
-  return steps;
-}
 
 Result<DecoderPart> read_decoder(std::string_view text) {
   DOPPLER_TRY(const json root, parse(text, "decoder"));
   DecoderPart part;
-  DOPPLER_CHECK_OK(walk(root, "decoder", "decoders", 0, [&](const json& c) -> Result<void> {
+  DOPPLER_CHECK_OK(walk(root, "decoder", "decoders", [&](const json& c) -> Result<void> {
     const std::string type = string_or(c, "type", "");
     if (type == "ByteLevel") {
       part.byte_level = true;
@@ -204,11 +72,17 @@ Result<DecoderPart> read_decoder(std::string_view text) {
     } else if (type == "Fuse") {
       // tokens are always joined
     } else if (type == "Metaspace") {
-      if (string_or(c, "replacement", "\xe2\x96\x81") != "\xe2\x96\x81")
+      if (string_or(c, "replacement", string_or(c, "str_rep", kMetaspace)) != kMetaspace)
         return fail(ErrorCode::kUnsupported, "[tokenizer.json] a Metaspace decoder wanted for U+2581");
       DOPPLER_TRY(const auto prepend, read_prepend(c));
       part.rules.metaspace = true;
       part.rules.strip_start = prepend != PreTokenizerStep::Prepend::kNever;
+    } else if (type == "WordPiece") {
+      part.rules.word_pieces = true;
+      part.rules.cleanup = bool_or(c, "cleanup", true);
+      part.subword_prefix = string_or(c, "prefix", "##");
+    } else if (type == "BPEDecoder") {
+      part.rules.word_end = string_or(c, "suffix", "</w>");
     } else if (type == "Replace") {
       DOPPLER_TRY(const Pattern pattern, read_pattern(c, "Replace"));
       if (pattern.regex || pattern.text != "\xe2\x96\x81" || string_or(c, "content", "") != " ")
@@ -234,10 +108,17 @@ Result<DecoderPart> read_decoder(std::string_view text) {
 Result<PostProcessor> read_post_processor(std::string_view text) {
   DOPPLER_TRY(const json root, parse(text, "post_processor"));
   PostProcessor result;
-  DOPPLER_CHECK_OK(walk(root, "post_processor", "processors", 0, [&](const json& c) -> Result<void> {
+  DOPPLER_CHECK_OK(walk(root, "post_processor", "processors", [&](const json& c) -> Result<void> {
     const std::string type = string_or(c, "type", "");
     if (type == "TemplateProcessing") return read_template(c, result);
     if (type == "ByteLevel") return {};  // it only moves offsets
+    if (type == "BertProcessing" || type == "RobertaProcessing") {
+      DOPPLER_TRY(const int32_t cls, read_pair_id(c, "cls"));
+      DOPPLER_TRY(const int32_t sep, read_pair_id(c, "sep"));
+      result.prefix.push_back(cls);
+      result.suffix.insert(result.suffix.begin(), sep);
+      return {};
+    }
     return fail(ErrorCode::kUnsupported, "[tokenizer.json] the post-processor '{}' is not supported",
                 shown(type));
   }));

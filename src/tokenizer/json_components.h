@@ -23,6 +23,7 @@ Result<std::vector<AddedTokenText>> read_added_tokens(std::string_view json);
 struct DecoderPart {
   bool byte_level = false;
   DecoderRules rules;
+  std::string subword_prefix;  // of a WordPiece decoder
 };
 Result<DecoderPart> read_decoder(std::string_view json);
 
@@ -38,5 +39,17 @@ struct TokenizerConfig {
   std::optional<bool> add_bos, add_eos;
 };
 Result<TokenizerConfig> read_tokenizer_config(std::string_view json);
+
+/// Puts the added tokens into `vocab`, which holds the model's. Errors (kBadFile): ids far behind the others,
+/// or that another text has.
+Result<void> place_added(const std::vector<AddedTokenText>& added, VocabData& vocab);
+
+/// Sets the special tokens from tokenizer_config.json (may be empty); `unk_token` is the model's own, "" if
+/// it has none. Errors: kBadFile for a malformed file or a token that is there twice.
+Result<void> apply_config(std::string_view tokenizer_config, const std::string& unk_token, VocabData& vocab);
+
+/// Makes a BPE model byte-level if the pre-tokenizer and `decoder` are. Errors (kUnsupported): a decoder that
+/// does not go with the model or the pre-tokenizer.
+Result<void> set_kind(const DecoderPart& decoder, VocabData& vocab);
 
 }  // namespace doppler::tokenizer_json

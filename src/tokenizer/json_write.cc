@@ -1,39 +1,27 @@
 #include <fmt/format.h>
 
-#include "tokenizer/utf8.h"
+#include "tokenizer/base64.h"
+#include "tokenizer/json_score.h"
 #include "tokenizer/vocab.h"
 
 namespace doppler {
 namespace {
 
 constexpr std::string_view kMetaspaceJson = "\"\xe2\x96\x81\"";
+constexpr std::string_view kMetaspace = "\xe2\x96\x81";
 
 void put_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
+    constexpr std::string_view kEscaped = "\"\\\n\t\r", kLetters = "\"\\ntr";
     const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (byte < 0x20) {
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
-        } else {
-          out += c;
-        }
+    if (const size_t which = kEscaped.find(c); which != std::string_view::npos) {
+      out += '\\';
+      out += kLetters[which];
+    } else if (byte < 0x20) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+    } else {
+      out += c;
     }
   }
   out += '"';
@@ -112,7 +100,57 @@ void put_normalizer_step(std::string& out, const NormalizerStep& step) {
     case Op::kNfkd:
       out += "{\"type\": \"NFKD\"}";
       return;
+    case Op::kLowercase:
+      out += "{\"type\": \"Lowercase\"}";
+      return;
+    case Op::kStrip:
+      fmt::format_to(std::back_inserter(out),
+                     "{{\"type\": \"Strip\", \"strip_left\": {}, \"strip_right\": {}}}", json_bool(step.left),
+                     json_bool(step.right));
+      return;
+    case Op::kStripAccents:
+      out += "{\"type\": \"StripAccents\"}";
+      return;
+    case Op::kNmt:
+      out += "{\"type\": \"Nmt\"}";
+      return;
+    case Op::kBert:
+      fmt::format_to(std::back_inserter(out),
+                     "{{\"type\": \"BertNormalizer\", \"clean_text\": {}, \"handle_chinese_chars\": {}, "
+                     "\"strip_accents\": {}, \"lowercase\": {}}}",
+                     json_bool(step.clean_text), json_bool(step.chinese_chars), json_bool(step.strip_accents),
+                     json_bool(step.lowercase));
+      return;
+    case Op::kPrecompiled:
+    case Op::kSentencePiece:  // its white space rules are steps of their own by now
+      out += "{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"";
+      out += base64::encode(step.pattern);
+      out += "\"}";
+      return;
   }
+}
+
+// SentencePiece's normalizer in the terms of tokenizer.json. Precompiled reads the map by graphemes, so that
+// rare sequences of marks differ.
+std::vector<NormalizerStep> json_steps(const std::vector<NormalizerStep>& steps) {
+  using Op = NormalizerStep::Op;
+  std::vector<NormalizerStep> out;
+  for (const NormalizerStep& step : steps) {
+    if (step.op != Op::kSentencePiece) {
+      out.push_back(step);
+      continue;
+    }
+    if (!step.pattern.empty()) out.push_back({Op::kPrecompiled, step.pattern});
+    if (step.remove_extra_spaces) {
+      out.push_back({Op::kReplaceRegex, "^ +| +$", ""});
+      out.push_back({Op::kReplaceRegex, " {2,}", " "});
+    }
+    const std::string mark(step.escape_spaces ? kMetaspace : " ");
+    if (step.escape_spaces) out.push_back({Op::kReplace, " ", mark});
+    // A space at the end of the text has no component of its own.
+    if (step.dummy_prefix && !step.space_as_suffix) out.push_back({Op::kPrepend, {}, mark});
+  }
+  return out;
 }
 
 std::string_view behavior_name(SplitBehavior behavior) {
@@ -162,6 +200,16 @@ void put_pre_tokenizer_step(std::string& out, const PreTokenizerStep& step) {
       put_string(out, step.pattern);
       fmt::format_to(std::back_inserter(out), ", \"prepend_scheme\": \"{}\", \"split\": {}}}",
                      prepend_name(step.prepend), json_bool(step.split));
+      return;
+    case Op::kWords:
+      out += "{\"type\": \"Whitespace\"}";
+      return;
+    case Op::kSpaces:
+      out += "{\"type\": \"WhitespaceSplit\"}";
+      return;
+    case Op::kPunctuation:
+      fmt::format_to(std::back_inserter(out), "{{\"type\": \"Punctuation\", \"behavior\": \"{}\"}}",
+                     behavior_name(step.behavior));
       return;
   }
 }
@@ -220,7 +268,18 @@ void put_decoder(std::string& out, const VocabData& vocab) {
         "true},\n";
     return;
   }
+  if (vocab.decoder.word_pieces) {
+    out += "{\"type\": \"WordPiece\", \"prefix\": ";
+    put_string(out, vocab.subword_prefix);
+    fmt::format_to(std::back_inserter(out), ", \"cleanup\": {}}},\n", json_bool(vocab.decoder.cleanup));
+    return;
+  }
   out += "{\"type\": \"Sequence\", \"decoders\": [";
+  if (!vocab.decoder.word_end.empty()) {
+    out += "{\"type\": \"BPEDecoder\", \"suffix\": ";
+    put_string(out, vocab.decoder.word_end);
+    out += "}, ";
+  }
   if (vocab.decoder.metaspace)
     fmt::format_to(std::back_inserter(out),
                    "{{\"type\": \"Replace\", \"pattern\": {{\"String\": {}}}, \"content\": \" \"}}, ",
@@ -232,19 +291,51 @@ void put_decoder(std::string& out, const VocabData& vocab) {
   out += "]},\n";
 }
 
-void put_model(std::string& out, const VocabData& vocab) {
-  out += "  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": ";
-  if (vocab.unk && vocab.kind != VocabKind::kByteLevelBpe &&
-      !vocab.tokens[static_cast<size_t>(*vocab.unk)].empty()) {
-    put_string(out, vocab.tokens[static_cast<size_t>(*vocab.unk)]);
-  } else {
+void put_optional(std::string& out, std::string_view key, std::string_view text) {
+  fmt::format_to(std::back_inserter(out), "\"{}\": ", key);
+  if (text.empty()) {
     out += "null";
+  } else {
+    put_string(out, text);
   }
-  fmt::format_to(std::back_inserter(out),
-                 ", \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": {}, "
-                 "\"byte_fallback\": {}, \"ignore_merges\": {},\n  \"vocab\": {{",
-                 json_bool(vocab.fuse_unknown), json_bool(vocab.byte_fallback),
-                 json_bool(vocab.ignore_merges));
+  out += ", ";
+}
+
+// The list of a Unigram model has no holes: where an id has no token there stands a text that no text
+// contains.
+void put_unigram(std::string& out, const VocabData& vocab) {
+  out += "  \"model\": {\"type\": \"Unigram\", \"unk_id\": ";
+  out += vocab.unk ? fmt::format("{}", *vocab.unk) : "null";
+  fmt::format_to(std::back_inserter(out), ", \"byte_fallback\": {},\n  \"vocab\": [",
+                 json_bool(vocab.byte_fallback));
+  for (size_t id = 0; id < vocab.tokens.size(); ++id) {
+    out += id == 0 ? "\n[" : ",\n[";
+    put_string(out, vocab.tokens[id]);
+    fmt::format_to(std::back_inserter(out), ", {}]", tokenizer_json::write_score(vocab.scores[id]));
+  }
+  out += "\n  ]}\n";
+}
+
+void put_model(std::string& out, const VocabData& vocab) {
+  if (vocab.kind == VocabKind::kUnigram) return put_unigram(out, vocab);
+  const bool word_piece = vocab.kind == VocabKind::kWordPiece;
+  const bool unknown = vocab.unk && vocab.kind != VocabKind::kByteLevelBpe;
+  fmt::format_to(std::back_inserter(out), "  \"model\": {{\"type\": \"{}\", ",
+                 word_piece ? "WordPiece" : "BPE");
+  put_optional(out, "unk_token", unknown ? vocab.tokens[static_cast<size_t>(*vocab.unk)] : std::string());
+  if (word_piece) {
+    out += "\"continuing_subword_prefix\": ";
+    put_string(out, vocab.subword_prefix);
+    fmt::format_to(std::back_inserter(out), ", \"max_input_chars_per_word\": {}", vocab.max_word_chars);
+  } else {
+    put_optional(out, "continuing_subword_prefix", vocab.subword_prefix);
+    put_optional(out, "end_of_word_suffix", vocab.word_suffix);
+    fmt::format_to(std::back_inserter(out),
+                   "\"dropout\": null, \"fuse_unk\": {}, \"byte_fallback\": {}, \"ignore_merges\": {}",
+                   json_bool(vocab.fuse_unknown), json_bool(vocab.byte_fallback),
+                   json_bool(vocab.ignore_merges));
+  }
+  out += ",\n  \"vocab\": {";
   const char* separator = "\n";
   for (size_t id = 0; id < vocab.tokens.size(); ++id) {
     if (vocab.tokens[id].empty()) continue;
@@ -252,6 +343,10 @@ void put_model(std::string& out, const VocabData& vocab) {
     put_string(out, vocab.tokens[id]);
     fmt::format_to(std::back_inserter(out), ": {}", id);
     separator = ",\n";
+  }
+  if (word_piece) {
+    out += "\n  }}\n";
+    return;
   }
   out += "\n  },\n  \"merges\": [";
   separator = "\n";
@@ -278,7 +373,7 @@ std::string to_tokenizer_json(const VocabData& vocab) {
   std::string out = "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n";
   out.reserve(vocab.tokens.size() * 96);
   put_added_tokens(out, vocab);
-  put_steps(out, "normalizer", "normalizers", vocab.normalizer,
+  put_steps(out, "normalizer", "normalizers", json_steps(vocab.normalizer),
             [&](const NormalizerStep& step) { put_normalizer_step(out, step); });
   put_steps(out, "pre_tokenizer", "pretokenizers", vocab.pre_tokenizer,
             [&](const PreTokenizerStep& step) { put_pre_tokenizer_step(out, step); });

@@ -68,6 +68,15 @@ class PreTokenizer::Run {
       case Op::kMetaspace:
         metaspace(step.rule, piece, at_start, next);
         break;
+      case Op::kWords:
+        words(piece, next);
+        break;
+      case Op::kSpaces:
+        by_class(SplitBehavior::kRemoved, piece, unicode::is_space, next);
+        break;
+      case Op::kPunctuation:
+        by_class(step.rule.behavior, piece, unicode::is_punctuation, next);
+        break;
     }
   }
 
@@ -93,6 +102,42 @@ class PreTokenizer::Run {
       i += unit.length;
     }
     joiner.finish();
+  }
+
+  template <class IsMatch>
+  static void by_class(SplitBehavior behavior, std::string_view piece, IsMatch&& is_match, const Sink& next) {
+    SpanJoiner<const Sink> joiner(behavior, next);
+    size_t start = 0;  // of the characters that do not match
+    for (size_t i = 0; i < piece.size();) {
+      const utf8::Unit unit = utf8::next(piece, i);
+      if (is_match(unit.code_point)) {
+        if (i > start) joiner.add(piece.substr(start, i - start), false);
+        joiner.add(piece.substr(i, unit.length), true);
+        start = i + unit.length;
+      }
+      i += unit.length;
+    }
+    if (start < piece.size()) joiner.add(piece.substr(start), false);
+    joiner.finish();
+  }
+
+  static void words(std::string_view piece, const Sink& next) {
+    enum class Kind : uint8_t { kSpace, kWord, kOther };
+    size_t start = 0;
+    Kind kind = Kind::kSpace;  // of the run that starts there
+    for (size_t i = 0; i < piece.size();) {
+      const utf8::Unit unit = utf8::next(piece, i);
+      const Kind own = unicode::is_space(unit.code_point)  ? Kind::kSpace
+                       : unicode::is_word(unit.code_point) ? Kind::kWord
+                                                           : Kind::kOther;
+      if (own != kind) {
+        if (kind != Kind::kSpace) next(piece.substr(start, i - start));
+        start = i;
+        kind = own;
+      }
+      i += unit.length;
+    }
+    if (kind != Kind::kSpace) next(piece.substr(start));
   }
 
   static void byte_level(const PreTokenizerStep& rule, std::string_view piece, const Sink& next) {

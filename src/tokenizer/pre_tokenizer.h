@@ -1,5 +1,5 @@
 #pragma once
-// Cuts text into the pieces that BPE works on.
+// Cuts text into the pieces that the model works on.
 #include <functional>
 #include <string_view>
 #include <vector>

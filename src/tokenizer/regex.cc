@@ -13,19 +13,25 @@ namespace {
 constexpr std::string_view kSpaceRange =
     "\\x09-\\x0d\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
 
-std::string with_unicode_spaces(std::string_view pattern) {
+// \w as the reference's engine has it, with the odd superscripts and fractions of Latin-1. PCRE2's own takes
+// all numbers and, by version, marks or not.
+constexpr std::string_view kWordRange =
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\xb2\\xb3\\xb9\\xbc-\\xbe\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}"
+    "\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
+
+std::string with_unicode_classes(std::string_view pattern) {
   std::string out;
   bool in_class = false;
   for (size_t i = 0; i < pattern.size(); ++i) {
     const char c = pattern[i];
     if (c == '\\' && i + 1 < pattern.size()) {
       const char escaped = pattern[++i];
-      if (escaped == 's' && in_class) {
-        out += kSpaceRange;
-      } else if (escaped == 's' || (escaped == 'S' && !in_class)) {
-        out += escaped == 's' ? "[" : "[^";
-        out += kSpaceRange;
-        out += ']';
+      const bool space = escaped == 's' || escaped == 'S', word = escaped == 'w' || escaped == 'W';
+      const bool negated = escaped == 'S' || escaped == 'W';
+      if ((space || word) && !(negated && in_class)) {
+        if (!in_class) out += negated ? "[^" : "[";
+        out += space ? kSpaceRange : kWordRange;
+        if (!in_class) out += ']';
       } else {
         out += c;
         out += escaped;
@@ -61,7 +67,7 @@ Regex& Regex::operator=(Regex&&) noexcept = default;
 Regex::~Regex() = default;
 
 Result<Regex> Regex::compile(std::string_view pattern) {
-  const std::string rewritten = with_unicode_spaces(pattern);
+  const std::string rewritten = with_unicode_classes(pattern);
   int error = 0;
   PCRE2_SIZE offset = 0;
   auto code = std::make_unique<Code>();

@@ -4,23 +4,25 @@
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/bpe.h"
-#include "tokenizer/byte_letters.h"
-#include "tokenizer/byte_tokens.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/token_index.h"
+#include "tokenizer/token_text.h"
+#include "tokenizer/unigram.h"
 #include "tokenizer/utf8.h"
+#include "tokenizer/word_piece.h"
 
 namespace doppler {
-
-constexpr std::string_view kMetaspace = "\xe2\x96\x81";  // U+2581
 
 struct Tokenizer::Parts {
   VocabData vocab;
   TokenIndex index;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
-  std::optional<Bpe> bpe;  // refers to vocab and index, so it is made last
+  // The model; each refers to vocab and index, so it is made last.
+  std::optional<Bpe> bpe;
+  std::optional<Unigram> unigram;
+  std::optional<WordPiece> word_piece;
   // Tokens found in raw text and in normalised text; `plain` holds those that match without parse_special.
   AddedTokenMatcher raw_all, raw_plain, normalized_all, normalized_plain;
 
@@ -39,8 +41,10 @@ struct Tokenizer::Parts {
     for (const AddedToken& token : vocab.added) {
       const std::string& text = vocab.tokens[static_cast<size_t>(token.id)];
       if (token.normalized != normalized) continue;
+      // SentencePiece's unigram models weigh user-defined pieces against the others.
+      if (vocab.kind == VocabKind::kUnigram && vocab.float_paths && normalized) continue;
       if (!special && vocab.types[static_cast<size_t>(token.id)] != TokenType::kUserDefined) continue;
-      result.push_back({normalized ? normalizer.apply(text) : text, token});
+      result.push_back({normalized ? normalizer.token_text(text) : text, token});
     }
     return result;
   }
@@ -60,11 +64,11 @@ Result<void> check(const VocabData& vocab) {
   if (vocab.types.size() != vocab.tokens.size())
     return fail(ErrorCode::kBadFile, "[tokenizer] {} tokens, but {} token types", vocab.tokens.size(),
                 vocab.types.size());
-  if (vocab.kind == VocabKind::kScoreBpe) {
+  if (vocab.kind == VocabKind::kScoreBpe || vocab.kind == VocabKind::kUnigram) {
     if (vocab.scores.size() != vocab.tokens.size())
       return fail(ErrorCode::kBadFile, "[tokenizer] {} tokens, but {} scores", vocab.tokens.size(),
                   vocab.scores.size());
-    for (const float score : vocab.scores)
+    for (const double score : vocab.scores)
       if (!std::isfinite(score))
         return fail(ErrorCode::kBadFile, "[tokenizer] a token's score is not a finite number");
   }
@@ -103,11 +107,17 @@ Tokenizer::~Tokenizer() = default;
 
 Result<std::unique_ptr<Tokenizer>> make_tokenizer(VocabData vocab) {
   DOPPLER_CHECK_OK(check(vocab));
-  DOPPLER_TRY(Normalizer normalizer, Normalizer::make(vocab.normalizer));
+  DOPPLER_TRY(Normalizer normalizer, Normalizer::make(vocab));
   DOPPLER_TRY(PreTokenizer pre_tokenizer, PreTokenizer::make(vocab.pre_tokenizer));
   auto parts =
       std::make_unique<Tokenizer::Parts>(std::move(vocab), std::move(normalizer), std::move(pre_tokenizer));
-  DOPPLER_TRY(parts->bpe, Bpe::make(parts->vocab, parts->index));
+  if (parts->vocab.kind == VocabKind::kUnigram) {
+    parts->unigram.emplace(parts->vocab, parts->index);
+  } else if (parts->vocab.kind == VocabKind::kWordPiece) {
+    parts->word_piece.emplace(parts->vocab, parts->index);
+  } else {
+    DOPPLER_TRY(parts->bpe, Bpe::make(parts->vocab, parts->index));
+  }
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts)));
 }
 
@@ -119,8 +129,18 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
   } else if (options.bos != BosRule::kNever) {
     ids = p.vocab.prefix;
   }
-  Bpe::Scratch scratch;
-  const PreTokenizer::Sink encode_piece = [&](std::string_view piece) { p.bpe->encode(piece, scratch, ids); };
+  const size_t added = ids.size();
+  Bpe::Scratch bpe_scratch;
+  Unigram::Scratch unigram_scratch;
+  const PreTokenizer::Sink encode_piece = [&](std::string_view piece) {
+    if (p.bpe) {
+      p.bpe->encode(piece, bpe_scratch, ids);
+    } else if (p.unigram) {
+      p.unigram->encode(piece, unigram_scratch, ids);
+    } else {
+      p.word_piece->encode(piece, ids);
+    }
+  };
   const auto push_id = [&](int32_t id) { ids.push_back(id); };
   const auto& raw = options.parse_special ? p.raw_all : p.raw_plain;
   const auto& normalized = options.parse_special ? p.normalized_all : p.normalized_plain;
@@ -137,46 +157,39 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
             push_id);
       },
       push_id);
-  if (options.bos == BosRule::kModel) ids.insert(ids.end(), p.vocab.suffix.begin(), p.vocab.suffix.end());
+  const size_t suffix = options.bos == BosRule::kModel ? p.vocab.suffix.size() : 0;
+  if (options.max_ids != 0) {
+    const size_t room = options.max_ids > added + suffix ? options.max_ids - added - suffix : 0;
+    if (ids.size() > added + room) ids.resize(added + room);
+  }
+  if (suffix != 0) ids.insert(ids.end(), p.vocab.suffix.begin(), p.vocab.suffix.end());
   return ids;
 }
 
 std::string Tokenizer::token_bytes(int32_t id) const {
-  const std::string_view text = token_text(id);
-  if (text.empty()) return {};
-  const VocabData& v = parts_->vocab;
-  const TokenType type = v.types[static_cast<size_t>(id)];
-  if (v.kind == VocabKind::kByteLevelBpe) {
-    if (type != TokenType::kNormal && type != TokenType::kUnused) return std::string(text);
-    return byte_letters::bytes_of(text).value_or(std::string(text));
-  }
-  if (type == TokenType::kByte && v.decoder.byte_fallback) {
-    const int byte = byte_token_value(text);
-    return byte < 0 ? std::string(text) : std::string(1, static_cast<char>(byte));
-  }
-  if (!v.decoder.metaspace || type == TokenType::kControl) return std::string(text);
-  std::string out;
-  size_t position = 0;
-  for (size_t hit = text.find(kMetaspace); hit != std::string_view::npos;
-       hit = text.find(kMetaspace, position)) {
-    out += text.substr(position, hit - position);
-    out += ' ';
-    position = hit + kMetaspace.size();
-  }
-  return out += text.substr(position);
+  return id < 0 || id >= vocab_size() ? std::string() : text_of_token(parts_->vocab, id);
 }
 
 std::string Tokenizer::decode_bytes(std::span<const int32_t> ids, const DecodeOptions& options) const {
+  const VocabData& v = parts_->vocab;
   std::string out;
   bool at_start = true;
+  bool ends_word = false;
   for (const int32_t id : ids) {
     if (options.skip_special && is_control(id)) continue;
+    if (v.decoder.word_pieces) {
+      out += id < 0 || id >= vocab_size() ? std::string() : text_of_token(v, id, at_start);
+      at_start = false;
+      continue;
+    }
     const std::string bytes = token_bytes(id);
-    const bool strip = at_start && parts_->vocab.decoder.strip_start && bytes.starts_with(' ');
+    const bool strip = at_start && v.decoder.strip_start && bytes.starts_with(' ');
     out += strip ? std::string_view(bytes).substr(1) : std::string_view(bytes);
+    if (!v.decoder.word_end.empty()) ends_word = token_text(id).ends_with(v.decoder.word_end);
     // The prefix space follows the tokens that only mark the start.
-    at_start = at_start && is_control(id);
+    at_start = at_start && (is_control(id) || (v.decoder.strip_all && out.empty()));
   }
+  if (ends_word && out.ends_with(' ')) out.pop_back();
   return out;
 }
 

@@ -22,6 +22,9 @@ enum class BosRule : uint8_t {
 struct EncodeOptions {
   BosRule bos = BosRule::kNever;
   bool parse_special = false;  // text that spells a control token becomes that token
+  // At most so many ids, those that `bos` adds among them: the text loses its end, what is added stays. 0 is
+  // no limit.
+  size_t max_ids = 0;
 };
 
 struct DecodeOptions {
@@ -45,7 +48,8 @@ class Tokenizer {
   /// The bytes of `ids` as they are, without the replacement.
   std::string decode_bytes(std::span<const int32_t> ids, const DecodeOptions& options = {}) const;
 
-  /// The bytes one token stands for, wherever it is ("" if the id is out of range).
+  /// The bytes one token stands for inside a text ("" if the id is out of range). Tokens that WordPiece sets
+  /// apart start with a space.
   std::string token_bytes(int32_t id) const;
 
   /// The token as the vocabulary spells it (U+2581 for spaces, byte letters); "" if the id is out of range.
@@ -79,7 +83,8 @@ class StreamDecoder {
   explicit StreamDecoder(const Tokenizer& tokenizer, DecodeOptions options = {});
 
   /// The characters that this token completes, "" if none. What push() and finish() return, joined, is the
-  /// decode() of all ids, except that no space at the start is taken away: the text goes on from a prompt.
+  /// decode() of all ids, except that what belongs to the ends of a whole text (the space at its start, after
+  /// the end of its last word) stays: the text goes on from a prompt.
   std::string push(int32_t id);
 
   /// Ends the text: a character that was never completed is U+FFFD.

@@ -5,15 +5,19 @@
 #include <array>
 #include <cstdlib>
 
+#include "tokenizer/unicode_8.h"
 #include "tokenizer/utf8.h"
 
 namespace doppler::unicode {
 namespace {
 
+utf8proc_category_t category(uint32_t c) {
+  return c > 0x10ffff ? UTF8PROC_CATEGORY_CN : utf8proc_category(static_cast<utf8proc_int32_t>(c));
+}
+
 Class compute_class(uint32_t c) {
   if (is_space(c)) return Class::kSpace;
-  if (c > 0x10ffff) return Class::kOther;
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+  switch (category(c)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
@@ -59,8 +63,7 @@ Class classify(uint32_t c) {
 }
 
 bool is_word(uint32_t c) {
-  if (c > 0x10ffff) return false;
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+  switch (category(c)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
@@ -74,8 +77,82 @@ bool is_word(uint32_t c) {
     case UTF8PROC_CATEGORY_PC:
       return true;
     default:
-      return c == 0x200c || c == 0x200d;
+      // The joiners, and the circled and squared letters, which are symbols (So) but alphabetic.
+      return c == 0x200c || c == 0x200d || (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f149) ||
+             (c >= 0x1f150 && c <= 0x1f169) || (c >= 0x1f170 && c <= 0x1f189);
   }
+}
+
+bool is_punctuation(uint32_t c) {
+  if (c < 0x80) return c > 0x20 && c < 0x7f && classify(c) == Class::kOther;
+  if (c == 0x166d || c == 0x111c9) return true;  // a symbol and a mark today
+  switch (category(c)) {
+    case UTF8PROC_CATEGORY_PC:
+    case UTF8PROC_CATEGORY_PD:
+    case UTF8PROC_CATEGORY_PS:
+    case UTF8PROC_CATEGORY_PE:
+    case UTF8PROC_CATEGORY_PI:
+    case UTF8PROC_CATEGORY_PF:
+    case UTF8PROC_CATEGORY_PO:
+      return !unicode_8::is_not_punctuation(c);
+    default:
+      return false;
+  }
+}
+
+bool is_nonspacing_mark(uint32_t c) {
+  return (category(c) == UTF8PROC_CATEGORY_MN && !unicode_8::is_not_nonspacing(c)) || c == 0x1734;
+}
+
+bool is_mark(uint32_t c) {
+  const auto value = category(c);
+  const bool mark =
+      value == UTF8PROC_CATEGORY_MN || value == UTF8PROC_CATEGORY_MC || value == UTF8PROC_CATEGORY_ME;
+  return (mark && !unicode_8::is_not_mark(c)) || c == 0x1cf2 || c == 0x1cf3;
+}
+
+bool is_other(uint32_t c) {
+  switch (category(c)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CS:
+      return !unicode_8::is_not_other(c);
+    default:
+      return false;
+  }
+}
+
+bool is_chinese(uint32_t c) {
+  return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x20000 && c <= 0x2a6df) ||
+         (c >= 0x2a700 && c <= 0x2b73f) || (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) ||
+         (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
+}
+
+void append_lower(std::string& out, uint32_t c) {
+  if (c < 0x80) {
+    out.push_back(static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c));
+  } else if (c == 0x130) {  // the one character whose lower case is two
+    out += "i\xcc\x87";
+  } else {
+    utf8::append(out, static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
+  }
+}
+
+size_t grapheme_end(std::string_view text, size_t position) {
+  utf8::Unit unit = utf8::next(text, position);
+  size_t end = position + unit.length;
+  utf8proc_int32_t state = 0;
+  while (unit.code_point != utf8::kIllFormed && end < text.size()) {
+    const utf8::Unit after = utf8::next(text, end);
+    if (after.code_point == utf8::kIllFormed ||
+        utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(unit.code_point),
+                                         static_cast<utf8proc_int32_t>(after.code_point), &state))
+      break;
+    unit = after;
+    end += unit.length;
+  }
+  return end;
 }
 
 std::string normalize(std::string_view text, Form form) {

@@ -17,6 +17,8 @@ enum class VocabKind : uint8_t {
   kByteLevelBpe,  // GPT-2 style: text as byte letters, merges by rank (GGUF model "gpt2")
   kFallbackBpe,   // merges by rank over characters, <0xNN> tokens for the rest (tokenizer.json of Gemma,
                   // LLaMA)
+  kUnigram,       // the segmentation with the best sum of scores (T5, XLM-R)
+  kWordPiece,     // the longest token first, word by word (BERT)
 };
 
 enum class TokenType : uint8_t {  // values as GGUF stores them
@@ -44,10 +46,30 @@ struct AddedToken {
 };
 
 struct NormalizerStep {
-  enum class Op : uint8_t { kReplace, kReplaceRegex, kPrepend, kNfc, kNfd, kNfkc, kNfkd };
+  enum class Op : uint8_t {
+    kReplace,
+    kReplaceRegex,
+    kPrepend,
+    kNfc,
+    kNfd,
+    kNfkc,
+    kNfkd,
+    kLowercase,
+    kStrip,          // white space at the ends
+    kStripAccents,   // marks (category M)
+    kNmt,            // control characters go, odd spaces become spaces
+    kBert,           // the parts of BertNormalizer that are switched on
+    kPrecompiled,    // a SentencePiece character map, applied as tokenizer.json files mean it
+    kSentencePiece,  // the same map and the white space rules, applied as SentencePiece does
+  };
   Op op;
-  std::string pattern;  // kReplace: the literal; kReplaceRegex: the expression
-  std::string content;  // what replaces a match, or what is put in front
+  std::string pattern = {};        // kReplace: the literal; kReplaceRegex: the expression; the map's bytes
+  std::string content = {};        // what replaces a match, or what is put in front
+  bool left = true, right = true;  // kStrip: which ends
+  // kBert
+  bool clean_text = true, chinese_chars = true, strip_accents = true, lowercase = true;
+  // kSentencePiece
+  bool dummy_prefix = true, remove_extra_spaces = true, escape_spaces = true, space_as_suffix = false;
 };
 
 /// What happens to the matches of a split (names as in tokenizer.json).
@@ -60,6 +82,9 @@ struct PreTokenizerStep {
     kDigits,        // numbers (category N), one by one or in runs
     kByteLevel,     // the GPT-2 pattern if use_regex; marks text as byte letters
     kMetaspace,     // spaces become `pattern` (U+2581), then splits before each
+    kWords,         // runs of word characters and runs of other characters; white space goes
+    kSpaces,        // splits at white space, which goes
+    kPunctuation,   // splits at punctuation
   };
   enum class Prepend : uint8_t { kNever, kFirst, kAlways };
   Op op;
@@ -79,23 +104,31 @@ struct DecoderRules {
   bool byte_fallback = false;  // <0xNN> -> the byte
   bool strip_start =
       false;  // one space at the start of a whole text goes (the prefix the normalizer put there)
+  bool strip_all = false;     // strip_start: one space of each token until the text has begun
+  bool word_pieces = false;   // tokens stand apart unless they start with the vocabulary's subword prefix
+  bool cleanup = false;       // word_pieces: no space before "." and the like
+  std::string word_end = {};  // what ends a word becomes a space ("</w>"), at the end of a whole text nothing
 };
 
 struct VocabData {
   VocabKind kind = VocabKind::kByteLevelBpe;
   std::vector<std::string> tokens;  // by id; an empty text is an id without a token
   std::vector<TokenType> types;     // by id
-  std::vector<float> scores;        // by id, kScoreBpe only
-  std::vector<MergePair> merges;    // by rank, empty for kScoreBpe
+  std::vector<double> scores;       // by id, kScoreBpe and kUnigram only
+  std::vector<MergePair> merges;    // by rank, kByteLevelBpe and kFallbackBpe only
   std::vector<AddedToken> added;    // every control, unknown and user-defined token, by id
 
   std::vector<NormalizerStep> normalizer;
   std::vector<PreTokenizerStep> pre_tokenizer;
   DecoderRules decoder;
-  std::string pre_name;        // GGUF's name of the pre-tokenizer, "" from tokenizer.json
-  bool byte_fallback = false;  // characters without a token become <0xNN> tokens
-  bool fuse_unknown = false;   // a run of characters without a token is one unknown token
-  bool ignore_merges = false;  // a whole piece that is a token is taken as it is
+  std::string pre_name;           // GGUF's name of the pre-tokenizer, "" from tokenizer.json
+  bool byte_fallback = false;     // characters without a token become <0xNN> tokens
+  bool fuse_unknown = false;      // a run of characters without a token is one unknown token
+  bool ignore_merges = false;     // a whole piece that is a token is taken as it is
+  bool float_paths = false;       // kUnigram: sums of scores are rounded to float, as SentencePiece does
+  std::string subword_prefix;     // stands before what goes on inside a word ("##"; BPE, kWordPiece)
+  std::string word_suffix;        // stands after the last character of a word ("</w>"; BPE)
+  uint32_t max_word_chars = 100;  // kWordPiece: a longer word is unknown
 
   std::optional<int32_t> bos, eos, unk, pad;
   bool add_bos = false, add_eos = false;  // the model's own rule
@@ -106,13 +139,13 @@ struct VocabData {
 
 /// GGUF's tokenizer.ggml.* keys as the reader found them; spans may be empty where a key is absent.
 struct GgufVocabView {
-  std::string_view model;  // tokenizer.ggml.model
+  std::string_view model;  // tokenizer.ggml.model: llama, gpt2 or bert
   std::string_view pre;    // tokenizer.ggml.pre, "" if absent
   std::span<const std::string_view> tokens;
   std::span<const float> scores;
   std::span<const int64_t> types;
   std::span<const std::string_view> merges;  // "left right"
-  std::optional<uint64_t> bos, eos, eot, eom, unk, pad;
+  std::optional<uint64_t> bos, eos, eot, eom, unk, pad, cls, sep;
   std::optional<bool> add_bos, add_eos, add_space_prefix;
 };
 
@@ -121,10 +154,15 @@ struct GgufVocabView {
 /// model or pre-tokenizer this build does not know, by name.
 Result<VocabData> vocab_from_gguf(const GgufVocabView& view);
 
-/// Reads a Hugging Face tokenizer.json (model BPE) and, if not empty, the tokenizer_config.json beside it,
-/// which names the special tokens. Components that this build does not know are refused by name
-/// (kUnsupported).
+/// Reads a Hugging Face tokenizer.json (model BPE, Unigram or WordPiece) and, if not empty, the
+/// tokenizer_config.json beside it, which names the special tokens. Components that this build does not know
+/// are refused by name (kUnsupported).
 Result<VocabData> vocab_from_tokenizer_json(std::string_view json, std::string_view tokenizer_config = {});
+
+/// Reads a SentencePiece model (`tokenizer.model`, `spiece.model`; a ModelProto of type unigram or BPE) and,
+/// if not empty, the tokenizer_config.json beside it, which says what is added around a text. Errors:
+/// kBadFile for anything malformed, kUnsupported for the model types word and char.
+Result<VocabData> vocab_from_sentencepiece(std::string_view model, std::string_view tokenizer_config = {});
 
 /// Writes a tokenizer.json that Hugging Face `tokenizers` reads and that encodes like `vocab` does. Scores
 /// become the equivalent list of merges.

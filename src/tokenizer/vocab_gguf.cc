@@ -91,6 +91,20 @@ Result<void> read_merges(const GgufVocabView& view, VocabData& vocab) {
   return {};
 }
 
+// A BERT text stands between [CLS] and [SEP], which files name as such or as BOS and EOS, or by spelling
+// alone.
+void set_bert_special(std::optional<int32_t> cls, std::optional<int32_t> sep, VocabData& vocab) {
+  const TokenIndex index(vocab.tokens);
+  const auto named = [&](const char* text) {
+    const int32_t id = index.find(text);
+    return id < 0 ? std::nullopt : std::optional<int32_t>(id);
+  };
+  if (cls || !vocab.bos) vocab.bos = cls ? cls : named("[CLS]");
+  if (sep || !vocab.eos) vocab.eos = sep ? sep : named("[SEP]");
+  if (!vocab.unk) vocab.unk = named("[UNK]");
+  if (!vocab.pad) vocab.pad = named("[PAD]");
+}
+
 void set_metaspace_rules(const GgufVocabView& view, VocabData& vocab) {
   vocab.add_space_prefix = view.add_space_prefix.value_or(true);
   if (vocab.add_space_prefix)
@@ -101,6 +115,30 @@ void set_metaspace_rules(const GgufVocabView& view, VocabData& vocab) {
   vocab.fuse_unknown = true;
   vocab.decoder = {
       .metaspace = true, .byte_fallback = vocab.byte_fallback, .strip_start = vocab.add_space_prefix};
+}
+
+// GGUF files spell WordPiece the other way round: words start with U+2581 and what goes on has no mark.
+// Control tokens, and what stands in brackets in older files, are spelled as they are.
+void set_word_piece_rules(VocabData& vocab) {
+  vocab.subword_prefix = "##";
+  for (size_t id = 0; id < vocab.tokens.size(); ++id) {
+    std::string& token = vocab.tokens[id];
+    const TokenType type = vocab.types[id];
+    const bool bracketed = token.size() > 2 && token.front() == '[' && token.back() == ']';
+    if (token.empty() || type == TokenType::kControl || type == TokenType::kUnknown || bracketed) continue;
+    if (token.starts_with(kMetaspace)) {
+      token.erase(0, kMetaspace.size());
+    } else {
+      token.insert(0, vocab.subword_prefix);
+    }
+  }
+  vocab.normalizer.push_back({NormalizerStep::Op::kBert});
+  PreTokenizerStep step;
+  step.op = PreTokenizerStep::Op::kSpaces;
+  vocab.pre_tokenizer.push_back(step);
+  step.op = PreTokenizerStep::Op::kPunctuation;
+  vocab.pre_tokenizer.push_back(step);
+  vocab.decoder = {.word_pieces = true, .cleanup = true};
 }
 
 Result<void> set_byte_level_rules(const GgufVocabView& view, VocabData& vocab, bool& add_bos) {
@@ -128,10 +166,13 @@ Result<VocabData> vocab_from_gguf(const GgufVocabView& view) {
     vocab.kind = VocabKind::kScoreBpe;
   } else if (view.model == "gpt2") {
     vocab.kind = VocabKind::kByteLevelBpe;
+  } else if (view.model == "bert") {
+    vocab.kind = VocabKind::kWordPiece;
   } else if (view.model.empty()) {
     return fail(ErrorCode::kBadFile, "[tokenizer] tokenizer.ggml.model wanted, the file has no vocabulary");
   } else {
-    return fail(ErrorCode::kUnsupported, "[tokenizer] tokenizer.ggml.model llama or gpt2 wanted, got '{}'",
+    return fail(ErrorCode::kUnsupported,
+                "[tokenizer] tokenizer.ggml.model llama, gpt2 or bert wanted, got '{}'",
                 utf8::sanitize(view.model.substr(0, 64)));
   }
   DOPPLER_CHECK_OK(copy_tokens(view, vocab));
@@ -140,6 +181,9 @@ Result<VocabData> vocab_from_gguf(const GgufVocabView& view) {
   DOPPLER_TRY(vocab.eos, checked_id(view.eos, count, "eos_token_id"));
   DOPPLER_TRY(vocab.unk, checked_id(view.unk, count, "unknown_token_id"));
   DOPPLER_TRY(vocab.pad, checked_id(view.pad, count, "padding_token_id"));
+  DOPPLER_TRY(const auto cls, checked_id(view.cls, count, "cls_token_id"));
+  DOPPLER_TRY(const auto sep, checked_id(view.sep, count, "seperator_token_id"));
+  if (vocab.kind == VocabKind::kWordPiece) set_bert_special(cls, sep, vocab);
   DOPPLER_TRY(const auto eot, checked_id(view.eot, count, "eot_token_id"));
   DOPPLER_TRY(const auto eom, checked_id(view.eom, count, "eom_token_id"));
   DOPPLER_CHECK_OK(copy_types(view, vocab));
@@ -158,13 +202,16 @@ Result<VocabData> vocab_from_gguf(const GgufVocabView& view) {
         return fail(ErrorCode::kBadFile, "[tokenizer] token {}'s score is not a finite number", id);
     vocab.scores.assign(view.scores.begin(), view.scores.end());
     set_metaspace_rules(view, vocab);
+  } else if (vocab.kind == VocabKind::kWordPiece) {
+    set_word_piece_rules(vocab);
+    add_bos = true;
   } else {
     DOPPLER_CHECK_OK(read_merges(view, vocab));
     DOPPLER_CHECK_OK(set_byte_level_rules(view, vocab, add_bos));
   }
   vocab.pre_name = std::string(view.pre);
   vocab.add_bos = view.add_bos.value_or(add_bos) && vocab.bos;
-  vocab.add_eos = view.add_eos.value_or(false) && vocab.eos;
+  vocab.add_eos = view.add_eos.value_or(vocab.kind == VocabKind::kWordPiece) && vocab.eos;
   if (vocab.add_bos) vocab.prefix = {*vocab.bos};
   if (vocab.add_eos) vocab.suffix = {*vocab.eos};
   set_end_ids(vocab, {eot, eom});

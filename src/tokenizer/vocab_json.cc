@@ -6,6 +6,7 @@
 #include "tokenizer/byte_tokens.h"
 #include "tokenizer/end_tokens.h"
 #include "tokenizer/json_components.h"
+#include "tokenizer/json_score.h"
 #include "tokenizer/token_index.h"
 #include "tokenizer/utf8.h"
 #include "tokenizer/vocab.h"
@@ -33,22 +34,22 @@ class Reader {
   Result<void> read_root();
   Result<void> read_model(ondemand::object model);
   Result<void> read_model_options(ondemand::object model);
+  Result<void> read_pieces(ondemand::array pieces);
   Result<void> read_vocab(ondemand::object entries);
   Result<void> read_merges(ondemand::array merges);
   Result<void> place_tokens();
-  Result<void> place_added(const std::vector<tokenizer_json::AddedTokenText>& added);
-  Result<void> resolve_merges();
-  Result<void> apply_config(std::string_view tokenizer_config);
-  std::string component(const char* key);
 
   simdjson::padded_string padded_;
   ondemand::parser parser_;
   ondemand::document document_;
   VocabData vocab_;
   std::string unk_token_;
+  std::optional<uint64_t> unk_id_;                         // Unigram
   std::vector<std::pair<std::string, uint64_t>> entries_;  // text, id
   std::string added_, normalizer_, pre_tokenizer_, post_processor_, decoder_;
 };
+
+constexpr uint64_t kMaxWordChars = uint64_t{1} << 20;
 
 std::string_view trimmed(std::string_view json) {
   while (!json.empty() &&
@@ -97,10 +98,17 @@ Result<void> Reader::read_root() {
 Result<void> Reader::read_model(ondemand::object model) {
   DOPPLER_CHECK_OK(read_model_options(model));
   if (const auto error = model.reset().error(); error != SUCCESS) return malformed(error, "model");
+  if (vocab_.kind == VocabKind::kUnigram) {
+    ondemand::array pieces;
+    if (const auto error = model.find_field_unordered("vocab").get_array().get(pieces); error != SUCCESS)
+      return fail(ErrorCode::kBadFile, "[tokenizer.json] model.vocab of a Unigram wanted as a list");
+    return read_pieces(pieces);
+  }
   ondemand::object entries;
   if (const auto error = model.find_field_unordered("vocab").get_object().get(entries); error != SUCCESS)
     return fail(ErrorCode::kBadFile, "[tokenizer.json] model.vocab wanted as an object");
   DOPPLER_CHECK_OK(read_vocab(entries));
+  if (vocab_.kind == VocabKind::kWordPiece) return {};
   if (const auto error = model.reset().error(); error != SUCCESS) return malformed(error, "model");
   ondemand::array merges;
   if (const auto error = model.find_field_unordered("merges").get_array().get(merges); error != SUCCESS)
@@ -109,7 +117,8 @@ Result<void> Reader::read_model(ondemand::object model) {
 }
 
 Result<void> Reader::read_model_options(ondemand::object model) {
-  std::string type = "BPE";  // old files leave it out
+  std::string type;
+  std::optional<std::string> prefix;
   for (auto result : model) {
     ondemand::field field;
     if (const auto error = std::move(result).get(field); error != SUCCESS) return malformed(error, "model");
@@ -121,11 +130,22 @@ Result<void> Reader::read_model_options(ondemand::object model) {
       if (field.value().get_string().get(text) == SUCCESS) type = text;
     } else if (key == "unk_token") {
       if (field.value().get_string().get(text) == SUCCESS) unk_token_ = text;
-    } else if (key == "continuing_subword_prefix" || key == "end_of_word_suffix") {
-      if (field.value().get_string().get(text) == SUCCESS && !text.empty())
-        return fail(ErrorCode::kUnsupported,
-                    "[tokenizer.json] a BPE model with a subword prefix or suffix ('{}') is not supported",
-                    utf8::sanitize(text.substr(0, 32)));
+    } else if (key == "unk_id") {
+      uint64_t id = 0;
+      if (field.value().get_uint64().get(id) == SUCCESS) unk_id_ = id;
+    } else if (key == "max_input_chars_per_word") {
+      uint64_t count = 0;
+      if (field.value().get_uint64().get(count) == SUCCESS)
+        vocab_.max_word_chars = static_cast<uint32_t>(std::min<uint64_t>(count, kMaxWordChars));
+    } else if (key == "continuing_subword_prefix") {
+      if (field.value().get_string().get(text) == SUCCESS) prefix = text;
+    } else if (key == "end_of_word_suffix") {
+      if (field.value().get_string().get(text) == SUCCESS) vocab_.word_suffix = text;
+    } else if (key == "dropout") {
+      double dropout = 0;
+      if (field.value().get_double().get(dropout) == SUCCESS && dropout != 0)
+        return fail(ErrorCode::kUnsupported, "[tokenizer.json] no dropout wanted for encoding, got {}",
+                    dropout);
     } else if (key == "byte_fallback") {
       if (field.value().get_bool().get(flag) == SUCCESS) vocab_.byte_fallback = flag;
     } else if (key == "fuse_unk") {
@@ -134,9 +154,60 @@ Result<void> Reader::read_model_options(ondemand::object model) {
       if (field.value().get_bool().get(flag) == SUCCESS) vocab_.ignore_merges = flag;
     }
   }
-  if (type != "BPE")
-    return fail(ErrorCode::kUnsupported, "[tokenizer.json] a model of type BPE wanted, got '{}'",
+  if (type == "WordPiece") {
+    vocab_.kind = VocabKind::kWordPiece;
+    vocab_.subword_prefix = prefix.value_or("##");
+  } else if (type == "Unigram") {
+    vocab_.kind = VocabKind::kUnigram;
+    vocab_.fuse_unknown = true;
+  } else if (type == "BPE" || type.empty()) {  // old files leave it out
+    vocab_.kind = VocabKind::kFallbackBpe;
+    vocab_.subword_prefix = prefix.value_or("");
+  } else {
+    return fail(ErrorCode::kUnsupported,
+                "[tokenizer.json] a model of type BPE, Unigram or WordPiece wanted, got '{}'",
                 utf8::sanitize(std::string_view(type).substr(0, 32)));
+  }
+  return {};
+}
+
+// [[text, score], ...], ids in order.
+Result<void> Reader::read_pieces(ondemand::array pieces) {
+  for (auto result : pieces) {
+    ondemand::array pair;
+    if (const auto error = result.get_array().get(pair); error != SUCCESS)
+      return malformed(error, "model.vocab");
+    std::string text;
+    double score = 0;
+    size_t count = 0;
+    for (auto part : pair) {
+      std::string_view view;
+      simdjson::error_code error = simdjson::INCORRECT_TYPE;
+      if (count == 0) {
+        error = part.get_string().get(view);
+      } else if (count == 1) {
+        ondemand::value number;
+        error = std::move(part).get(number);
+        if (error == SUCCESS) view = trimmed(number.raw_json_token());
+        if (error == SUCCESS) error = number.get_double().get(score);
+        if (error == SUCCESS) score = tokenizer_json::read_score(view);
+      }
+      if (error != SUCCESS) return malformed(error, "a token's text or score");
+      if (count++ == 0) text = view;
+    }
+    if (count != 2)
+      return fail(ErrorCode::kBadFile, "[tokenizer.json] token {} wanted as [text, score]",
+                  vocab_.tokens.size());
+    vocab_.tokens.push_back(std::move(text));
+    vocab_.scores.push_back(score);
+  }
+  vocab_.types.assign(vocab_.tokens.size(), TokenType::kNormal);
+  if (!unk_id_) return {};
+  if (*unk_id_ >= vocab_.tokens.size())
+    return fail(ErrorCode::kBadFile, "[tokenizer.json] unk_id wanted below {}, got {}", vocab_.tokens.size(),
+                *unk_id_);
+  unk_token_ = vocab_.tokens[*unk_id_];
+  vocab_.types[*unk_id_] = TokenType::kUnknown;
   return {};
 }
 
@@ -217,65 +288,6 @@ Result<void> Reader::read_merges(ondemand::array merges) {
   return {};
 }
 
-Result<void> Reader::place_added(const std::vector<tokenizer_json::AddedTokenText>& added) {
-  for (const auto& [token, content, special] : added) {
-    const auto id = static_cast<size_t>(token.id);
-    if (content.empty()) continue;
-    if (id >= vocab_.tokens.size()) {
-      if (id > vocab_.tokens.size() + added.size() + 4096)
-        return fail(ErrorCode::kBadFile,
-                    "[tokenizer.json] the added token '{}' has the id {}, the vocabulary has {}", content, id,
-                    vocab_.tokens.size());
-      vocab_.tokens.resize(id + 1);
-      vocab_.types.resize(id + 1, TokenType::kNormal);
-    }
-    if (!vocab_.tokens[id].empty() && vocab_.tokens[id] != content)
-      return fail(ErrorCode::kBadFile, "[tokenizer.json] the added token '{}' has the id {} of '{}'", content,
-                  id, vocab_.tokens[id]);
-    vocab_.tokens[id] = content;
-    vocab_.types[id] = special ? TokenType::kControl : TokenType::kUserDefined;
-    vocab_.added.push_back(token);
-  }
-  std::sort(vocab_.added.begin(), vocab_.added.end(),
-            [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
-  const auto same = [](const AddedToken& a, const AddedToken& b) { return a.id == b.id; };
-  vocab_.added.erase(std::unique(vocab_.added.begin(), vocab_.added.end(), same), vocab_.added.end());
-  return {};
-}
-
-Result<void> Reader::apply_config(std::string_view text) {
-  DOPPLER_TRY(const auto config, tokenizer_json::read_tokenizer_config(text));
-  const TokenIndex index(vocab_.tokens);
-  if (const auto twice = index.duplicate())
-    return fail(ErrorCode::kBadFile, "[tokenizer.json] every token wanted once, {} and {} are both '{}'",
-                twice->first, twice->second, vocab_.tokens[static_cast<size_t>(twice->first)]);
-  const auto id_of = [&](const std::string& token) {
-    const int32_t id = index.find(token);
-    return id < 0 ? std::nullopt : std::optional<int32_t>(id);
-  };
-  vocab_.eos = id_of(config.eos);
-  vocab_.pad = id_of(config.pad);
-  vocab_.bos = id_of(config.bos);
-  if (unk_token_.empty()) unk_token_ = config.unk;
-  vocab_.unk = id_of(unk_token_);
-  // These classes build their template from the flags and do not look at the file's own.
-  const std::string& name = config.tokenizer_class;
-  const bool by_flags =
-      name.starts_with("Llama") || name.starts_with("Gemma") || name.starts_with("CodeLlama");
-  if (by_flags && config.add_bos) {
-    vocab_.prefix.clear();
-    if (*config.add_bos && vocab_.bos) vocab_.prefix = {*vocab_.bos};
-  }
-  if (by_flags && config.add_eos) {
-    vocab_.suffix.clear();
-    if (*config.add_eos && vocab_.eos) vocab_.suffix = {*vocab_.eos};
-  }
-  if (!vocab_.bos && vocab_.prefix.size() == 1) vocab_.bos = vocab_.prefix[0];
-  vocab_.add_bos = vocab_.bos && !vocab_.prefix.empty() && vocab_.prefix[0] == *vocab_.bos;
-  vocab_.add_eos = vocab_.eos && !vocab_.suffix.empty() && vocab_.suffix.back() == *vocab_.eos;
-  return {};
-}
-
 Result<VocabData> Reader::read(std::string_view tokenizer_config) {
   DOPPLER_CHECK_OK(read_root());
   padded_ = simdjson::padded_string();
@@ -284,22 +296,18 @@ Result<VocabData> Reader::read(std::string_view tokenizer_config) {
   DOPPLER_TRY(const auto decoder, tokenizer_json::read_decoder(decoder_));
   DOPPLER_TRY(const auto post_processor, tokenizer_json::read_post_processor(post_processor_));
   DOPPLER_TRY(const auto added, tokenizer_json::read_added_tokens(added_));
-  const bool byte_level =
-      std::any_of(vocab_.pre_tokenizer.begin(), vocab_.pre_tokenizer.end(),
-                  [](const PreTokenizerStep& step) { return step.op == PreTokenizerStep::Op::kByteLevel; });
-  if (byte_level != decoder.byte_level)
-    return fail(ErrorCode::kUnsupported,
-                "[tokenizer.json] ByteLevel wanted in both pre_tokenizer and decoder or in neither");
-  vocab_.kind = byte_level ? VocabKind::kByteLevelBpe : VocabKind::kFallbackBpe;
+  DOPPLER_CHECK_OK(tokenizer_json::set_kind(decoder, vocab_));
   vocab_.decoder = decoder.rules;
+  // What ends words of a byte-level vocabulary is no text, though the file's decoder leaves it in.
+  if (vocab_.kind == VocabKind::kByteLevelBpe) vocab_.decoder.word_end = vocab_.word_suffix;
   vocab_.prefix = post_processor.prefix;
   vocab_.suffix = post_processor.suffix;
   if (vocab_.byte_fallback) {
     for (size_t id = 0; id < vocab_.tokens.size(); ++id)
       if (byte_token_value(vocab_.tokens[id]) >= 0) vocab_.types[id] = TokenType::kByte;
   }
-  DOPPLER_CHECK_OK(place_added(added));
-  DOPPLER_CHECK_OK(apply_config(tokenizer_config));
+  DOPPLER_CHECK_OK(tokenizer_json::place_added(added, vocab_));
+  DOPPLER_CHECK_OK(tokenizer_json::apply_config(tokenizer_config, unk_token_, vocab_));
   for (const auto* ids : {&vocab_.prefix, &vocab_.suffix}) {
     for (const int32_t id : *ids)
       if (static_cast<size_t>(id) >= vocab_.tokens.size())

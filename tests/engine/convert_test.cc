@@ -294,7 +294,6 @@ TEST_CASE("what cannot be converted is one clear error") {
   };
   refused(temporary / "absent.gguf", {}, ErrorCode::kNotFound, "absent.gguf");
   refused(std::string(DOPPLER_GOLDEN_DIR), {}, ErrorCode::kBadInput, "manifest.json");
-  refused(golden_rdrr("mixtral-early"), {}, ErrorCode::kUnsupported, "mixtral");
   ConvertOptions options;
   options.quant = "q9_x";
   refused(golden_rdrr("llama-f16"), options, ErrorCode::kBadInput, "q9_x");

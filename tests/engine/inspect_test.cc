@@ -46,10 +46,15 @@ TEST_CASE("an early manifest's attention scalar of sqrt(head size) means the hea
 }
 
 TEST_CASE("inspect accepts a valid container of a family that does not run") {
-  const auto report = inspect(golden_rdrr("mixtral-early"));
+  TemporaryDirectory temporary;
+  copy_model(golden_rdrr("mixtral-early"), temporary / "m");
+  std::string manifest = slurp(temporary / "m/manifest.json");
+  replace_once(manifest, "\"expertFormat\": \"mixtral\"", "\"expertFormat\": \"gpt-oss\"");
+  spill(temporary / "m/manifest.json", manifest);
+  const auto report = inspect(temporary / "m");
   REQUIRE(report);
   CHECK_FALSE(report->config);
-  CHECK(report->not_runnable.find("mixture of experts (mixtral)") != std::string::npos);
+  CHECK(report->not_runnable.find("mixture of experts (gpt-oss)") != std::string::npos);
   CHECK(nlohmann::json::parse(to_json(*report, false))["runs"] == false);
 }
 

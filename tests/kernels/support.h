@@ -12,6 +12,7 @@
 #include "gpu/test_device.h"
 #include "kernels/common/matrix.h"
 #include "kernels/weights/packed.h"
+#include "support/random_blocks.h"
 
 namespace doppler::kernels {
 
@@ -94,10 +95,11 @@ inline TestWeight random_weight(DType dtype, uint32_t rows, uint32_t columns, ui
   w.bytes.resize(rows * w.row_bytes);
   std::vector<float> row = random_floats(seed, padded, scale), back(padded);
   std::mt19937 random(seed);
+  if (!can_quantize(dtype)) w.bytes = test::random_blocks(dtype, rows * padded, seed, scale);
   for (size_t r = 0; r < rows; ++r) {
     std::shuffle(row.begin(), row.end(), random);
     std::byte* at = w.bytes.data() + r * w.row_bytes;
-    quantize(dtype, row.data(), padded, at);
+    if (can_quantize(dtype)) quantize(dtype, row.data(), padded, at);
     dequantize(dtype, at, padded, back.data());
     w.values.insert(w.values.end(), back.begin(), back.begin() + columns);
   }
@@ -123,8 +125,9 @@ inline DeviceWeight upload_weight(gpu::Device& device, DType dtype, const TestWe
   return out;
 }
 
-inline constexpr DType kRunnable[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ4_0,
-                                      DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,
-                                      DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
+inline constexpr DType kRunnable[] = {DType::kF32,  DType::kF16,    DType::kBF16,   DType::kQ4_0,
+                                      DType::kQ4_1, DType::kQ5_0,   DType::kQ5_1,   DType::kQ8_0,
+                                      DType::kQ2_K, DType::kQ3_K,   DType::kQ4_K,   DType::kQ5_K,
+                                      DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4};
 
 }  // namespace doppler::kernels

@@ -42,5 +42,16 @@ TEST_CASE("rdrr llama differs from the reference by its narrowing to f16") {
   CHECK(largest_difference(all_logits(runner, prompt), reference["logits"]) < 0.02);
 }
 
+TEST_CASE("rdrr mixtral of the early converter gives the reference's greedy ids") {
+  std::ifstream file(std::string(DOPPLER_TINY_DIR) + "/seed-9/mixtral/expected.json");
+  const nlohmann::json reference = nlohmann::json::parse(file);
+  const auto prompt = reference["prompt_ids"].get<std::vector<int32_t>>();
+  const auto wanted = reference["greedy_ids"].get<std::vector<int32_t>>();
+  Runner runner(golden("rdrr-original/mixtral-early"), Precision::kExact, KvType::kF32, 256);
+  CHECK(largest_difference(all_logits(runner, prompt), reference["logits"]) < 4e-3);
+  const auto got = runner.greedy(prompt, wanted.size());
+  CHECK(std::equal(got.begin(), got.end(), wanted.begin()));
+}
+
 }  // namespace
 }  // namespace doppler::test

@@ -22,6 +22,8 @@ inline Result<VocabData> read_gguf_vocab(const std::string& path) {
   DOPPLER_TRY(view.eom, file->get_uint("tokenizer.ggml.eom_token_id"));
   DOPPLER_TRY(view.unk, file->get_uint("tokenizer.ggml.unknown_token_id"));
   DOPPLER_TRY(view.pad, file->get_uint("tokenizer.ggml.padding_token_id"));
+  DOPPLER_TRY(view.cls, file->get_uint("tokenizer.ggml.cls_token_id"));
+  DOPPLER_TRY(view.sep, file->get_uint("tokenizer.ggml.seperator_token_id"));
   DOPPLER_TRY(view.add_bos, file->get_bool("tokenizer.ggml.add_bos_token"));
   DOPPLER_TRY(view.add_eos, file->get_bool("tokenizer.ggml.add_eos_token"));
   DOPPLER_TRY(view.add_space_prefix, file->get_bool("tokenizer.ggml.add_space_prefix"));

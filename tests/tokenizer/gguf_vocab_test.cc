@@ -59,8 +59,8 @@ TEST_CASE("gguf vocabulary: every fault is an error that names it") {
     ByteLevelVocab v;
     v.view.model = "";
     check_refused(v.view, bad, "no vocabulary");
-    v.view.model = "bert";
-    check_refused(v.view, ErrorCode::kUnsupported, "bert");
+    v.view.model = "t5";
+    check_refused(v.view, ErrorCode::kUnsupported, "t5");
   }
   {
     ByteLevelVocab v;

@@ -125,30 +125,46 @@ TEST_CASE("tokenizer.json: unknown components are refused by name") {
     return file;
   };
   const auto code = ErrorCode::kUnsupported;
-  check_refused(with("normalizer", R"({"type": "StripAccents"})"), code, "StripAccents");
-  check_refused(with("pre_tokenizer", R"({"type": "BertPreTokenizer"})"), code, "BertPreTokenizer");
-  check_refused(with("decoder", R"({"type": "WordPiece"})"), code, "WordPiece");
-  check_refused(with("post_processor", R"({"type": "RobertaProcessing"})"), code, "RobertaProcessing");
+  check_refused(with("normalizer", R"({"type": "ByteLevel"})"), code, "ByteLevel");
+  check_refused(with("pre_tokenizer", R"({"type": "UnicodeScripts"})"), code, "UnicodeScripts");
+  check_refused(with("decoder", R"({"type": "CTC"})"), code, "CTC");
+  check_refused(with("decoder", R"({"type": "WordPiece"})"), code, "WordPiece");  // of a BPE model
+  check_refused(with("post_processor", R"({"type": "PairProcessing"})"), code, "PairProcessing");
+  check_refused(with("post_processor", R"({"type": "TemplateProcessing", "single": [
+    {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}]})"),
+                code, "one sequence");
   check_refused(with("pre_tokenizer", R"({"type": "ByteLevel"})"), code, "ByteLevel");
   json file = small_file();
-  file["model"]["type"] = "Unigram";
-  check_refused(file, code, "Unigram");
+  file["model"]["type"] = "WordLevel";
+  check_refused(file, code, "WordLevel");
   file = small_file();
-  file["model"]["end_of_word_suffix"] = "</w>";
-  check_refused(file, code, "</w>");
+  file["model"]["dropout"] = 0.1;
+  check_refused(file, code, "dropout");
 }
 
 TEST_CASE("tokenizer.json: malformed files are errors") {
   const auto bad = ErrorCode::kBadFile;
-  for (const char* text :
-       {"", "[]", "{", "null", "{}", R"({"model": 3})", R"({"model": {}})",
-        R"({"model": {"vocab": [], "merges": []}})", R"({"model": {"vocab": {"a": -1}, "merges": []}})",
-        R"({"model": {"vocab": {"a": 4000000000}, "merges": []}})",
-        R"({"model": {"vocab": {"a": 0, "b": 0}, "merges": []}})",
-        R"({"model": {"vocab": {"a": 0}, "merges": ["a"]}})",
-        R"({"model": {"vocab": {"a": 0}, "merges": [["a", "a", "a"]]}})",
-        R"({"model": {"vocab": {"a": 0}, "merges": [["a", "b"]]}})",
-        R"({"model": {"vocab": {"a": 0}, "merges": [7]}})"}) {
+  for (const char* text : {"",
+                           "[]",
+                           "{",
+                           "null",
+                           "{}",
+                           R"({"model": 3})",
+                           R"({"model": {}})",
+                           R"({"model": {"vocab": [], "merges": []}})",
+                           R"({"model": {"vocab": {"a": -1}, "merges": []}})",
+                           R"({"model": {"vocab": {"a": 4000000000}, "merges": []}})",
+                           R"({"model": {"vocab": {"a": 0, "b": 0}, "merges": []}})",
+                           R"({"model": {"vocab": {"a": 0}, "merges": ["a"]}})",
+                           R"({"model": {"vocab": {"a": 0}, "merges": [["a", "a", "a"]]}})",
+                           R"({"model": {"vocab": {"a": 0}, "merges": [["a", "b"]]}})",
+                           R"({"model": {"vocab": {"a": 0}, "merges": [7]}})",
+                           R"({"model": {"type": "Unigram", "vocab": {}}})",
+                           R"({"model": {"type": "Unigram", "vocab": [["a"]]}})",
+                           R"({"model": {"type": "Unigram", "vocab": [["a", "b"]]}})",
+                           R"({"model": {"type": "Unigram", "vocab": [["a", 0, 0]]}})",
+                           R"({"model": {"type": "Unigram", "unk_id": 1, "vocab": [["a", 0]]}})",
+                           R"({"model": {"type": "WordPiece", "vocab": [["a", 0]]}})"}) {
     CAPTURE(text);
     const auto result = vocab_from_tokenizer_json(text);
     REQUIRE_FALSE(result);
@@ -168,4 +184,12 @@ TEST_CASE("tokenizer.json: malformed files are errors") {
   file["pre_tokenizer"] =
       json::parse(R"({"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"})");
   check_refused(file, bad, "compile");
+  file = small_file();
+  file["normalizer"] = json::parse(R"({"type": "Precompiled", "precompiled_charsmap": "*"})");
+  check_refused(file, bad, "base64");
+  file["normalizer"] = json::parse(R"({"type": "Precompiled", "precompiled_charsmap": "/////w=="})");
+  check_refused(file, bad, "character map");
+  file = small_file();
+  file["post_processor"] = json::parse(R"({"type": "BertProcessing", "cls": ["a", 0], "sep": ["b"]})");
+  check_refused(file, bad, "'sep'");
 }

@@ -26,14 +26,15 @@ Tile open_tile(const Simd& simd, const CpuKvCache& kv, const std::byte* rows, ui
 }
 
 // scores[begin, end) become probabilities, what lies outside within [0, count) becomes zero.
-void softmax(float* scores, size_t count, size_t begin, size_t end, float scale, float cap) {
-  float largest = -INFINITY;
+// `sink` takes part in the sum alone; -infinity: none.
+void softmax(float* scores, size_t count, size_t begin, size_t end, float scale, float cap, float sink) {
+  float largest = sink;
   for (size_t j = begin; j < end; ++j) {
     scores[j] *= scale;
     if (cap > 0) scores[j] = cap * std::tanh(scores[j] / cap);
     largest = std::max(largest, scores[j]);
   }
-  double sum = 0;
+  double sum = std::exp(sink - largest);
   for (size_t j = begin; j < end; ++j) {
     scores[j] = std::exp(scores[j] - largest);
     sum += scores[j];
@@ -56,7 +57,7 @@ void run_task(const Simd& simd, const Rows& q, const CpuKvCache& kv, uint32_t fi
     return p.window > 0 && position + 1 > p.window ? position + 1 - p.window : 0;
   };
   const uint32_t begin = begin_of(task.row) / kTileKeys * kTileKeys;
-  const uint32_t end = first_position + task.row + task.rows;
+  const uint32_t end = first_position + (p.causal ? task.row + task.rows : q.rows);
   const size_t range = end - begin;
   const uint32_t width = kv.width(p.kv_layer), kv_offset = task.head / heads_per_kv * p.head_dim;
   std::vector<float> tile_scratch(static_cast<size_t>(kTileKeys) * p.head_dim);
@@ -77,8 +78,9 @@ void run_task(const Simd& simd, const Rows& q, const CpuKvCache& kv, uint32_t fi
   for (uint32_t h = 0; h < task.heads; ++h) {
     for (uint32_t r = 0; r < task.rows; ++r) {
       const uint32_t row = task.row + r;
-      softmax(scores_of(h) + r * range, range, begin_of(row) - begin, first_position + row + 1 - begin,
-              p.scale, p.softcap);
+      const uint32_t row_end = p.causal ? first_position + row + 1 : end;
+      softmax(scores_of(h) + r * range, range, begin_of(row) - begin, row_end - begin, p.scale, p.softcap,
+              p.sinks.empty() ? -INFINITY : p.sinks[task.head + h]);
       std::fill_n(head_data(out, h) + r * out.stride, p.head_dim, 0.0f);
     }
   }

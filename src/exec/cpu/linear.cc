@@ -20,7 +20,7 @@ struct TileScratch {
   TileScratch(size_t columns, bool wants_f32)
       : q(kTileRows * columns),
         scales(kTileRows * columns / 4),
-        mins(kTileRows * columns / kQuantGroup),
+        mins(kTileRows * columns / kMinGroup),
         f32(wants_f32 ? kTileRows * columns : 0) {}
 
   OpenRows rows(size_t columns) { return {q.data(), scales.data(), mins.data(), columns}; }
@@ -80,7 +80,7 @@ Int8Rows quantise(ThreadPool& pool, const Simd& simd, const Rows& in, LinearScra
   const size_t columns = padded_columns(in.width);
   scratch.q.resize(in.rows * columns);
   scratch.scales.resize(in.rows * columns / kQuantGroup);
-  scratch.sums.resize(in.rows * columns / kQuantGroup);
+  scratch.sums.resize(in.rows * columns / kMinGroup);
   const Int8Rows rows{scratch.q.data(), scratch.scales.data(), scratch.sums.data(), columns};
   pool.parallel_for(in.rows, 16, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r)

@@ -3,6 +3,7 @@
 // from elsewhere: the linker could keep this file's copy of it for the whole program.
 #include <cstring>
 
+#include "base/quant_codebooks.h"
 #include "exec/cpu/simd.h"
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -63,9 +64,9 @@ inline float half_at(const std::byte* p) {
 void open_to_f32(const OpenRows& rows, size_t row, size_t count, float* out) {
   const int8_t* q = rows.q + row * rows.columns;
   const float* s = rows.scales + row * (rows.columns / 4);
-  const float* m = rows.mins + row * (rows.columns / kQuantGroup);
+  const float* m = rows.mins + row * (rows.columns / kMinGroup);
   for (size_t start = 0, h = 0; start < count; start += 16, ++h) {
-    const float scale = s[4 * h], min = m[h / 2];
+    const float scale = s[4 * h], min = m[h];
     size_t i = start;
     const size_t end = count - start < 16 ? count : start + 16;
 #if defined(__AVX512F__)
@@ -101,7 +102,7 @@ void f16_to_f32(const std::byte* halves, size_t count, float* out) {
 void quantize_row(const float* x, size_t count, const Int8Rows& out, size_t row) {
   int8_t* q = out.q + row * out.columns;
   float* scales = out.scales + row * (out.columns / kQuantGroup);
-  float* sums = out.sums + row * (out.columns / kQuantGroup);
+  float* sums = out.sums + row * (out.columns / kMinGroup);
   for (size_t start = 0, g = 0; start < out.columns; start += kQuantGroup, ++g) {
     float group[kQuantGroup] = {};
     const size_t filled = start >= count ? 0 : (count - start < kQuantGroup ? count - start : kQuantGroup);
@@ -114,19 +115,19 @@ void quantize_row(const float* x, size_t count, const Int8Rows& out, size_t row)
     }
     const bool usable = poison == 0.0f && largest > 1e-30f;
     const float inverse = usable ? 127.0f / largest : 0.0f;
-    int sum = 0;
+    int sum[2] = {};
     if (usable) {
       for (size_t i = 0; i < kQuantGroup; ++i) {
         const float scaled = group[i] * inverse;
         const int rounded = static_cast<int>(scaled + (scaled < 0 ? -0.5f : 0.5f));
         q[start + i] = static_cast<int8_t>(rounded);
-        sum += rounded;
+        sum[i / kMinGroup] += rounded;
       }
     } else {
       std::memset(q + start, 0, kQuantGroup);
     }
     scales[g] = usable ? largest / 127.0f : poison;
-    sums[g] = scales[g] * static_cast<float>(sum);
+    for (size_t half = 0; half < 2; ++half) sums[2 * g + half] = scales[g] * static_cast<float>(sum[half]);
   }
 }
 
@@ -187,9 +188,11 @@ void products_f32(const float* w, size_t w_stride, size_t rows, const float* x, 
   }
 }
 
-float dot_mins(const float* mins, const float* sums, size_t groups) {
+// What the minima of row `row` of w add to its product with row `token` of x.
+float dot_mins(const OpenRows& w, size_t row, const Int8Rows& x, size_t token) {
+  const size_t count = w.columns / kMinGroup;
   float out;
-  tile_f32<1, 1>(mins, 0, sums, 0, groups, &out, 0);
+  tile_f32<1, 1>(w.mins + row * count, 0, x.sums + token * count, 0, count, &out, 0);
   return out;
 }
 
@@ -236,7 +239,7 @@ void tile_int8(const OpenRows& w, size_t row, bool with_mins, const Int8Rows& x,
       _mm256_storeu_ps(lanes, acc[r][t]);
       for (size_t width = 4; width > 0; width /= 2)
         for (size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-      if (with_mins) lanes[0] += dot_mins(w.mins + (row + r) * groups, x.sums + (token + t) * groups, groups);
+      if (with_mins) lanes[0] += dot_mins(w, row + r, x, token + t);
       out[t * out_stride + r] = lanes[0];
     }
   }
@@ -258,7 +261,7 @@ void tile_int8(const OpenRows& w, size_t row, bool with_mins, const Int8Rows& x,
         acc[h % 2] += static_cast<float>(sum) * scale;
       }
       float total = acc[0] + acc[1];
-      if (with_mins) total += dot_mins(w.mins + r * groups, x.sums + t * groups, groups);
+      if (with_mins) total += dot_mins(w, r, x, t);
       out[(t - token) * out_stride + (r - row)] = total;
     }
   }

@@ -31,7 +31,8 @@ const Simd& choose_simd(int limit) {
 }
 
 bool has_mins(DType dtype) {
-  return dtype == DType::kQ4_1 || dtype == DType::kQ5_1 || dtype == DType::kQ4_K || dtype == DType::kQ5_K;
+  return dtype == DType::kQ4_1 || dtype == DType::kQ5_1 || dtype == DType::kQ2_K || dtype == DType::kQ4_K ||
+         dtype == DType::kQ5_K;
 }
 
 bool opens_to_int8(DType dtype) {

@@ -12,13 +12,14 @@ namespace doppler::cpu {
 
 inline constexpr size_t kQuantGroup = 32;  // values that share an activation scale
 inline constexpr size_t kScaleLanes = 8;   // weight scales kept per 32 values, one for each 4
+inline constexpr size_t kMinGroup = 16;    // values that share a minimum (Q2_K's change this often)
 
 /// Rows of packed weights opened to int8: value = scale * q + min. Row r starts at q + r * columns,
-/// scales + r * columns / 4, mins + r * columns / 32; `columns` counts whole groups of 32.
+/// scales + r * columns / 4, mins + r * columns / 16; `columns` counts whole groups of 32.
 struct OpenRows {
   int8_t* q;
-  float* scales;  // 8 per 32 values (Q6_K's change every 16 values, the others' every 32)
-  float* mins;    // 1 per 32 values; zero for the types without
+  float* scales;  // 8 per 32 values (they change every 16 values or every 32)
+  float* mins;    // 1 per 16 values; zero for the types without
   size_t columns;
 };
 
@@ -26,7 +27,7 @@ struct OpenRows {
 struct Int8Rows {
   int8_t* q;      // [rows, columns]
   float* scales;  // [rows, columns / 32]
-  float* sums;    // [rows, columns / 32]: scale * sum of q
+  float* sums;    // [rows, columns / 16]: scale * sum of q
   size_t columns;
 };
 
@@ -58,7 +59,7 @@ struct Simd {
 /// the portable one, 2 up to AVX2.
 const Simd& choose_simd(int limit = 0);
 
-/// True if a packed type has a minimum beside its scale (Q4_1, Q5_1, Q4_K, Q5_K).
+/// True if a packed type has a minimum beside its scale (Q4_1, Q5_1, Q2_K, Q4_K, Q5_K).
 bool has_mins(DType dtype);
 /// True for the types that open_row takes.
 bool opens_to_int8(DType dtype);

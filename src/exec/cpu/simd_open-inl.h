@@ -6,6 +6,11 @@ inline void set_scales(float* lanes, float first16, float second16) {
   for (size_t i = 4; i < 8; ++i) lanes[i] = second16;
 }
 
+inline void set_mins(float* pair, float first16, float second16) {
+  pair[0] = first16;
+  pair[1] = second16;
+}
+
 // ---- Packed blocks to int8. `q`, `s`, `m` point at the row's start. ----
 
 // 16 bytes of nibbles: 16 low halves, then 16 high halves, less `offset`. `fifth` (4 bytes, or none) holds
@@ -39,7 +44,9 @@ inline void unpack_nibbles(const std::byte* nibbles, const std::byte* fifth, int
 #endif
 }
 
-// q[i] = (low[i] >> low_shift & 15 | (high[i] >> high_shift & high_mask) << 4) - offset, for 32 bytes.
+// q[i] = (the low kBits of low[i] >> low_shift | (high[i] >> high_shift & high_mask) << kBits) - offset, for
+// 32 bytes.
+template <int kBits>
 inline void unpack_planes(const std::byte* low, int low_shift, const std::byte* high, int high_shift,
                           int high_mask, int offset, int8_t* q) {
 #if defined(__AVX2__)
@@ -49,15 +56,33 @@ inline void unpack_planes(const std::byte* low, int low_shift, const std::byte* 
     return _mm256_and_si256(_mm256_srl_epi16(bytes, _mm_cvtsi32_si128(shift)),
                             _mm256_set1_epi8(static_cast<char>(mask)));
   };
-  __m256i values = shifted(low, low_shift, 15);
-  if (high_mask) values = _mm256_or_si256(values, _mm256_slli_epi16(shifted(high, high_shift, high_mask), 4));
+  __m256i values = shifted(low, low_shift, (1 << kBits) - 1);
+  if (high_mask)
+    values = _mm256_or_si256(values, _mm256_slli_epi16(shifted(high, high_shift, high_mask), kBits));
   values = _mm256_sub_epi8(values, _mm256_set1_epi8(static_cast<char>(offset)));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(q), values);
 #else
   for (size_t i = 0; i < 32; ++i) {
-    int value = (byte_at(low, i) >> low_shift) & 15;
-    if (high_mask) value |= ((byte_at(high, i) >> high_shift) & high_mask) << 4;
+    int value = (byte_at(low, i) >> low_shift) & ((1 << kBits) - 1);
+    if (high_mask) value |= ((byte_at(high, i) >> high_shift) & high_mask) << kBits;
     q[i] = static_cast<int8_t>(value - offset);
+  }
+#endif
+}
+
+// 16 bytes of codes for `values`: 16 low halves, then 16 high halves.
+inline void unpack_codes(const std::byte* codes, const int8_t* values, int8_t* q) {
+#if defined(__AVX2__)
+  const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
+  const __m256i index =
+      _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(packed, 4), packed), _mm256_set1_epi8(15));
+  const __m256i table =
+      _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(q), _mm256_shuffle_epi8(table, index));
+#else
+  for (size_t i = 0; i < 16; ++i) {
+    q[i] = values[byte_at(codes, i) & 15];
+    q[16 + i] = values[byte_at(codes, i) >> 4];
   }
 #endif
 }
@@ -69,7 +94,8 @@ void open_q4(const std::byte* src, size_t groups, int8_t* q, float* s, float* m)
   for (size_t g = 0; g < groups; ++g, src += kHead + 16, q += 32, s += kScaleLanes) {
     const float d = half_at(src);
     set_scales(s, d, d);
-    m[g] = kMin ? half_at(src + 2) : 0.0f;
+    const float min = kMin ? half_at(src + 2) : 0.0f;
+    set_mins(m + 2 * g, min, min);
     unpack_nibbles(src + kHead, nullptr, kOffset, q);
   }
 }
@@ -81,7 +107,8 @@ void open_q5(const std::byte* src, size_t groups, int8_t* q, float* s, float* m)
   for (size_t g = 0; g < groups; ++g, src += kHead + 20, q += 32, s += kScaleLanes) {
     const float d = half_at(src);
     set_scales(s, d, d);
-    m[g] = kMin ? half_at(src + 2) : 0.0f;
+    const float min = kMin ? half_at(src + 2) : 0.0f;
+    set_mins(m + 2 * g, min, min);
     unpack_nibbles(src + kHead + 4, src + kHead, kOffset, q);
   }
 }
@@ -90,7 +117,7 @@ void open_q8_0(const std::byte* src, size_t groups, int8_t* q, float* s, float* 
   for (size_t g = 0; g < groups; ++g, src += 34, q += 32, s += kScaleLanes) {
     const float d = half_at(src);
     set_scales(s, d, d);
-    m[g] = 0;
+    set_mins(m + 2 * g, 0, 0);
     std::memcpy(q, src + 2, 32);
   }
 }
@@ -120,8 +147,9 @@ void open_q45_k(const std::byte* src, size_t groups, int8_t* q, float* s, float*
       float scale, min;
       k_scale_min(src + 4, j, scale, min);
       set_scales(s, d * scale, d * scale);
-      m[g + j] = -dmin * min;
-      unpack_planes(nibbles + 32 * (j / 2), j % 2 ? 4 : 0, fifth, static_cast<int>(j), kFive ? 1 : 0, 0, q);
+      set_mins(m + 2 * (g + j), -dmin * min, -dmin * min);
+      unpack_planes<4>(nibbles + 32 * (j / 2), j % 2 ? 4 : 0, fifth, static_cast<int>(j), kFive ? 1 : 0, 0,
+                       q);
     }
   }
 }
@@ -136,20 +164,93 @@ void open_q6_k(const std::byte* src, size_t groups, int8_t* q, float* s, float* 
       const std::byte* low = src + 64 * half + 32 * (quarter % 2);
       const std::byte* high = src + 128 + 32 * half;
       const int low_shift = quarter < 2 ? 0 : 4, high_shift = static_cast<int>(2 * quarter);
-      unpack_planes(low, low_shift, high, high_shift, 3, 32, q);
+      unpack_planes<4>(low, low_shift, high, high_shift, 3, 32, q);
       const auto scale = [&](size_t k) {
         return d * static_cast<float>(static_cast<int8_t>(byte_at(src, 192 + 2 * j + k)));
       };
       set_scales(s, scale(0), scale(1));
-      m[g + j] = 0;
+      set_mins(m + 2 * (g + j), 0, 0);
     }
+  }
+}
+
+// Q2_K: 16 bytes of scales and minima (low and high halves, one byte per 16 values), 64 bytes, d, dmin.
+void open_q2_k(const std::byte* src, size_t groups, int8_t* q, float* s, float* m) {
+  for (size_t g = 0; g < groups; g += 8, src += 84) {
+    const float d = half_at(src + 80), dmin = half_at(src + 82);
+    const size_t count = groups - g < 8 ? groups - g : 8;
+    for (size_t j = 0; j < count; ++j, q += 32, s += kScaleLanes) {
+      unpack_planes<2>(src + 16 + 32 * (j / 4), static_cast<int>(2 * (j % 4)), nullptr, 0, 0, 0, q);
+      const uint8_t first = byte_at(src, 2 * j), second = byte_at(src, 2 * j + 1);
+      set_scales(s, d * static_cast<float>(first & 15), d * static_cast<float>(second & 15));
+      set_mins(m + 2 * (g + j), -dmin * static_cast<float>(first >> 4),
+               -dmin * static_cast<float>(second >> 4));
+    }
+  }
+}
+
+// Q3_K: 32 bytes of third bits, 64 bytes of low pairs, 12 bytes of 6-bit scales (one per 16 values), d.
+void open_q3_k(const std::byte* src, size_t groups, int8_t* q, float* s, float* m) {
+  for (size_t g = 0; g < groups; g += 8, src += 110) {
+    const float d = half_at(src + 108);
+    const std::byte* scales = src + 96;
+    const auto scale = [&](size_t j) {  // low 4 bits in bytes 0 to 7, high pairs in 8 to 11
+      const int low = (byte_at(scales, j % 8) >> (4 * (j / 8))) & 15;
+      const int high = (byte_at(scales, 8 + j % 4) >> (2 * (j / 4))) & 3;
+      return d * static_cast<float>((low | high << 4) - 32);
+    };
+    const size_t count = groups - g < 8 ? groups - g : 8;
+    for (size_t j = 0; j < count; ++j, q += 32, s += kScaleLanes) {
+      unpack_planes<2>(src + 32 + 32 * (j / 4), static_cast<int>(2 * (j % 4)), src, static_cast<int>(j), 1, 4,
+                       q);
+      set_scales(s, scale(2 * j), scale(2 * j + 1));
+      set_mins(m + 2 * (g + j), 0, 0);
+    }
+  }
+}
+
+void open_iq4_nl(const std::byte* src, size_t groups, int8_t* q, float* s, float* m) {
+  for (size_t g = 0; g < groups; ++g, src += 18, q += 32, s += kScaleLanes) {
+    const float d = half_at(src);
+    set_scales(s, d, d);
+    set_mins(m + 2 * g, 0, 0);
+    unpack_codes(src + 2, kIq4Values, q);
+  }
+}
+
+// IQ4_XS: d, 2 bytes of high pairs and 4 of low halves of 6-bit scales (one per 32 values), 128 bytes.
+void open_iq4_xs(const std::byte* src, size_t groups, int8_t* q, float* s, float* m) {
+  for (size_t g = 0; g < groups; g += 8, src += 136) {
+    const float d = half_at(src);
+    const int high = byte_at(src, 2) | byte_at(src, 3) << 8;
+    const size_t count = groups - g < 8 ? groups - g : 8;
+    for (size_t j = 0; j < count; ++j, q += 32, s += kScaleLanes) {
+      const int low = (byte_at(src, 4 + j / 2) >> (4 * (j % 2))) & 15;
+      const float scale = d * static_cast<float>((low | ((high >> (2 * j)) & 3) << 4) - 32);
+      set_scales(s, scale, scale);
+      set_mins(m + 2 * (g + j), 0, 0);
+      unpack_codes(src + 8 + 16 * j, kIq4Values, q);
+    }
+  }
+}
+
+// MXFP4: a byte that holds the scale's exponent, 16 bytes.
+void open_mxfp4(const std::byte* src, size_t groups, int8_t* q, float* s, float* m) {
+  for (size_t g = 0; g < groups; ++g, src += 17, q += 32, s += kScaleLanes) {
+    const uint32_t exponent = byte_at(src, 0);
+    const uint32_t bits = exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23;
+    float scale;
+    std::memcpy(&scale, &bits, sizeof scale);
+    set_scales(s, scale, scale);
+    set_mins(m + 2 * g, 0, 0);
+    unpack_codes(src + 1, kMxfp4Values, q);
   }
 }
 
 void open_row(DType dtype, const std::byte* packed, size_t groups, const OpenRows& out, size_t row) {
   int8_t* q = out.q + row * out.columns;
   float* s = out.scales + row * (out.columns / 4);
-  float* m = out.mins + row * (out.columns / kQuantGroup);
+  float* m = out.mins + row * (out.columns / kMinGroup);
   switch (dtype) {
     case DType::kQ4_0:
       return open_q4<false>(packed, groups, q, s, m);
@@ -167,6 +268,16 @@ void open_row(DType dtype, const std::byte* packed, size_t groups, const OpenRow
       return open_q45_k<true>(packed, groups, q, s, m);
     case DType::kQ6_K:
       return open_q6_k(packed, groups, q, s, m);
+    case DType::kQ2_K:
+      return open_q2_k(packed, groups, q, s, m);
+    case DType::kQ3_K:
+      return open_q3_k(packed, groups, q, s, m);
+    case DType::kIQ4_NL:
+      return open_iq4_nl(packed, groups, q, s, m);
+    case DType::kIQ4_XS:
+      return open_iq4_xs(packed, groups, q, s, m);
+    case DType::kMXFP4:
+      return open_mxfp4(packed, groups, q, s, m);
     default:
       return;
   }

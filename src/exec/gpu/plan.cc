@@ -150,7 +150,7 @@ class Planner {
         push(StepKind::kSoftcap, i, fmt::format("softcap/wg{}", p.workgroup), shape, p.reason);
         break;
       }
-      case Op::kLinear:
+      default:  // kLinear went its own way; plan_static() refuses all else
         break;
     }
     overwritten(node.out);
@@ -258,6 +258,8 @@ Plan plan_graph(const Graph& graph, const StaticPlan& fixed, uint32_t rows, uint
 }
 
 Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const GpuOptions& options) {
+  if (const std::string beyond = graph::beyond_plain_decoder(graph); !beyond.empty())
+    return fail(ErrorCode::kUnsupported, "[gpu] a model without {} was wanted; use --device cpu", beyond);
   StaticPlan fixed;
   fixed.parts.resize(graph.weights.size());
   for (const Node& node : graph.nodes) {

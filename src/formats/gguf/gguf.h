@@ -49,8 +49,9 @@ class GgufFile final : public TensorSource {
  public:
   /// Reads header, metadata and tensor table; checks every bound, name, shape, type, offset and overlap with
   /// the end of the file. Memory stays proportional to the metadata present in the file.
+  /// The first file of a split model (NAME-00001-of-00003.gguf) brings the tensors of the others with it.
   static Result<std::unique_ptr<GgufFile>> open(const std::string& path);
-  static Result<std::unique_ptr<GgufFile>> open(std::unique_ptr<ByteSource> source);
+  static Result<std::unique_ptr<GgufFile>> open(std::unique_ptr<ByteSource> source);  // a whole model
 
   uint32_t version() const { return version_; }
   uint64_t alignment() const { return alignment_; }
@@ -75,10 +76,24 @@ class GgufFile final : public TensorSource {
 
  private:
   friend class Reader;
+  // A further file of a split model. Its tensors' offsets count from `base`, beyond those of the files
+  // before.
+  struct Part {
+    std::unique_ptr<ByteSource> source;
+    uint64_t data_offset, base;
+  };
+  struct Place {
+    const ByteSource* source;
+    uint64_t offset;
+  };
+  Result<void> add_parts(const std::string& path, uint64_t count);
+  Place place(const TensorInfo& tensor) const;
+
   std::unique_ptr<ByteSource> source_;
   uint32_t version_ = 0;
   uint64_t alignment_ = 32;
   uint64_t data_offset_ = 0;
+  std::vector<Part> parts_;
   std::vector<std::pair<std::string, Value>> metadata_;
   std::vector<TensorInfo> tensors_;
   std::map<std::string, size_t, std::less<>> metadata_index_, tensor_index_;

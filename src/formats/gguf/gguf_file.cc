@@ -9,6 +9,7 @@
 namespace doppler::gguf {
 namespace {
 
+constexpr uint64_t kMaxParts = 1000;
 constexpr uint64_t kMaxInt64 = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 
 tl::unexpected<Error> wrong_type(const GgufFile& file, std::string_view key, std::string_view wanted,
@@ -42,11 +43,57 @@ uint64_t widen(const std::byte* bytes, uint64_t size, bool sign) {
 
 Result<std::unique_ptr<GgufFile>> GgufFile::open(const std::string& path) {
   DOPPLER_TRY(auto source, open_file(path));
-  return open(std::move(source));
+  DOPPLER_TRY(std::unique_ptr<GgufFile> file, Reader(std::move(source)).read());
+  DOPPLER_TRY(const std::optional<uint64_t> count, file->get_uint("split.count"));
+  if (count.value_or(1) > 1) DOPPLER_CHECK_OK(file->add_parts(path, *count));
+  return file;
+}
+
+Result<void> GgufFile::add_parts(const std::string& path, uint64_t count) {
+  DOPPLER_TRY(const std::optional<uint64_t> number, get_uint("split.no"));
+  const std::string ending = fmt::format("-00001-of-{:05}.gguf", count);
+  if (count > kMaxParts || number.value_or(0) != 0 || !path.ends_with(ending))
+    return fail(ErrorCode::kUnsupported,
+                "[gguf] {}: split.count is {}, the first of these files, named *{}, wanted, got no. {}", path,
+                count, ending, number.value_or(0) + 1);
+  const std::string stem = path.substr(0, path.size() - ending.size());
+  uint64_t base = source_->size();
+  for (uint64_t i = 2; i <= count; ++i) {
+    DOPPLER_TRY(auto source, open_file(fmt::format("{}-{:05}-of-{:05}.gguf", stem, i, count)));
+    DOPPLER_TRY(std::unique_ptr<GgufFile> part, Reader(std::move(source)).read());
+    for (TensorInfo& tensor : part->tensors_) {
+      if (!tensor_index_.emplace(tensor.name, tensors_.size()).second)
+        return fail(ErrorCode::kBadFile, "[gguf] {}: each tensor once wanted, {} is in an earlier file too",
+                    part->path(), printable(tensor.name));
+      tensor.offset += base;
+      tensors_.push_back(std::move(tensor));
+    }
+    const uint64_t size = part->source_->size();
+    parts_.push_back({std::move(part->source_), part->data_offset_, base});
+    base += size;
+  }
+  DOPPLER_TRY(const std::optional<uint64_t> tensors, get_uint("split.tensors.count"));
+  if (tensors && *tensors != tensors_.size())
+    return fail(ErrorCode::kBadFile, "[gguf] {}: {} tensors in {} files wanted, got {}", path, *tensors,
+                count, tensors_.size());
+  return {};
+}
+
+GgufFile::Place GgufFile::place(const TensorInfo& tensor) const {
+  Place place{source_.get(), data_offset_ + tensor.offset};
+  for (const Part& part : parts_)
+    if (tensor.offset >= part.base) place = {part.source.get(), part.data_offset + tensor.offset - part.base};
+  return place;
 }
 
 Result<std::unique_ptr<GgufFile>> GgufFile::open(std::unique_ptr<ByteSource> source) {
-  return Reader(std::move(source)).read();
+  DOPPLER_TRY(std::unique_ptr<GgufFile> file, Reader(std::move(source)).read());
+  DOPPLER_TRY(const std::optional<uint64_t> count, file->get_uint("split.count"));
+  if (count.value_or(1) > 1)
+    return fail(ErrorCode::kUnsupported,
+                "[gguf] {}: split.count is {}, this is one part of a split model; open it by path",
+                file->path(), *count);
+  return file;
 }
 
 const Value* GgufFile::value(std::string_view key) const {
@@ -132,12 +179,14 @@ const TensorInfo* GgufFile::find(std::string_view name) const {
 }
 
 Result<TensorBytes> GgufFile::bytes(const TensorInfo& tensor) const {
-  DOPPLER_TRY(auto data, source_->view(data_offset_ + tensor.offset, tensor.size_bytes));
+  const Place at = place(tensor);
+  DOPPLER_TRY(auto data, at.source->view(at.offset, tensor.size_bytes));
   return TensorBytes{data, nullptr};
 }
 
 void GgufFile::release(const TensorInfo& tensor) const {
-  source_->release(data_offset_ + tensor.offset, tensor.size_bytes);
+  const Place at = place(tensor);
+  at.source->release(at.offset, tensor.size_bytes);
 }
 
 }  // namespace doppler::gguf

@@ -214,12 +214,6 @@ Result<Array> Reader::read_array(std::string_view key) {
 }
 
 Result<void> Reader::use_metadata() {
-  DOPPLER_TRY(const auto parts, file_->get_uint("split.count"));
-  if (parts.value_or(1) > 1)
-    return fail(
-        ErrorCode::kUnsupported,
-        "[gguf] {}: split.count is {}, this is one part of a split model; merge the parts into one file",
-        file_->source_->name(), *parts);
   DOPPLER_TRY(const auto alignment, file_->get_uint("general.alignment"));
   file_->alignment_ = alignment.value_or(32);
   if (file_->alignment_ < 8 || file_->alignment_ > kMaxAlignment || !std::has_single_bit(file_->alignment_))

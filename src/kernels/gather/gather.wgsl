@@ -35,10 +35,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
 #unroll c 4
 #unroll k 4
   if ({c}u * 4u + {k}u < left) {
-    out[at + {c}u * 4u + {k}u] = (low[{c}][{k}] * s.s.x + s.m) * p.scale;
+    out[at + {c}u * 4u + {k}u] = (low[{c}][{k}] * s.s.x + s.m.x) * p.scale;
   }
   if (16u + {c}u * 4u + {k}u < left) {
-    out[at + 16u + {c}u * 4u + {k}u] = (high[{c}][{k}] * s.s.y + s.m) * p.scale;
+    out[at + 16u + {c}u * 4u + {k}u] = (high[{c}][{k}] * s.s.y + s.m.y) * p.scale;
   }
 #end
 #end

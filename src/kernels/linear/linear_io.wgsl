@@ -25,6 +25,13 @@ struct Params {
 
 #include WEIGHT_FILE
 
+#if INT8
+fn sum_int8(v: vec4<u32>) -> i32 {
+  let ones = 0x01010101u;
+  return (dot4I8Packed(v.x, ones) + dot4I8Packed(v.y, ones)) + (dot4I8Packed(v.z, ones) + dot4I8Packed(v.w, ones));
+}
+#endif
+
 #if !INT8
 // Columns [4 i, 4 i + 4) of a row; zero beyond `columns`.
 fn x_vec4(row: u32, i: u32) -> vec4<f32> {

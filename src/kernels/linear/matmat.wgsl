@@ -6,7 +6,7 @@
 var<workgroup> x_tile: array<vec4<u32>, X_TILE * 2>;
 var<workgroup> x_scale: array<vec2<f32>, X_TILE>;
 var<workgroup> w_tile: array<vec4<u32>, 64 * 2>;
-var<workgroup> w_scales: array<vec4<f32>, 64>;  // s.x, s.y, m
+var<workgroup> w_scales: array<vec4<f32>, 64>;  // s, m
 #else
 // 8 vec4 a row. Column c of row r lies at c ^ (r % 8): the 8 rows that neighbouring threads read then fall into
 // different banks.
@@ -37,7 +37,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
 #if INT8
     w_tile[thread * 2u] = w.a;
     w_tile[thread * 2u + 1u] = w.b;
-    w_scales[thread] = vec4<f32>(scale.s, scale.m, 0.0);
+    w_scales[thread] = vec4<f32>(scale.s, scale.m);
     for (var i = thread; i < X_TILE * 2u; i += 64u) {
       let row = min(x_first + i / 2u, p.x_rows - 1u);
       x_tile[i] = xq[(row * p.groups + g) * 2u + i % 2u];
@@ -49,10 +49,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     let low = w_low(w);
     let high = w_high(w);
 #unroll c 4
-    put_w(thread, {c}u, low[{c}], scale.s.x, scale.m);
+    put_w(thread, {c}u, low[{c}], scale.s.x, scale.m.x);
 #end
 #unroll c 4
-    put_w(thread, {c}u + 4u, high[{c}], scale.s.y, scale.m);
+    put_w(thread, {c}u + 4u, high[{c}], scale.s.y, scale.m.y);
 #end
     for (var i = thread; i < X_TILE * 8u; i += 64u) {
       let row = i / 8u;
@@ -72,12 +72,18 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
       let xa = x_tile[(tm + {i}u * 8u) * 2u];
       let xb = x_tile[(tm + {i}u * 8u) * 2u + 1u];
       let xsc = x_scale[tm + {i}u * 8u];
+#if HALF_MINS
+      let first16 = xsc.x * f32(sum_int8(xa));
+#endif
 #unroll j 8
       {
         let a = dot4I8Packed(wa{j}.x, xa.x) + dot4I8Packed(wa{j}.y, xa.y) + dot4I8Packed(wa{j}.z, xa.z) + dot4I8Packed(wa{j}.w, xa.w);
         let b = dot4I8Packed(wb{j}.x, xb.x) + dot4I8Packed(wb{j}.y, xb.y) + dot4I8Packed(wb{j}.z, xb.z) + dot4I8Packed(wb{j}.w, xb.w);
 #if HALVES
         sum{i}_{j} += xsc.x * (ws{j}.x * f32(a) + ws{j}.y * f32(b));
+#if HALF_MINS
+        sum{i}_{j} += ws{j}.z * first16 + ws{j}.w * (xsc.y - first16);
+#endif
 #else
 #if MIN
         sum{i}_{j} += xsc.x * ws{j}.x * f32(a + b) + ws{j}.z * xsc.y;

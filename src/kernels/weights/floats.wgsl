@@ -13,5 +13,5 @@ fn w_high(w: Raw) -> mat4x4<f32> {
 }
 
 fn w_scale(row: u32, g: u32) -> Scale {
-  return Scale(vec2<f32>(1.0, 1.0), 0.0);
+  return Scale(vec2<f32>(1.0, 1.0), vec2<f32>());
 }

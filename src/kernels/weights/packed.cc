@@ -47,6 +47,16 @@ RowWords row_words(DType dtype, uint32_t groups) {
       return {groups * 4, groups, groups};
     case DType::kQ8_0:
       return {groups * 8, 0, halves};
+    case DType::kIQ4_NL:
+      return {groups * 4, 0, halves};
+    case DType::kMXFP4:
+      return {groups * 4, 0, (groups + 3) / 4};
+    case DType::kQ2_K:
+      return {halves * 4, 0, halves, supers};
+    case DType::kQ3_K:
+      return {halves * 4, groups, supers * 4};
+    case DType::kIQ4_XS:
+      return {groups * 4, 0, supers * 2};
     case DType::kQ4_K:
       return {groups * 4, 0, halves, supers};
     case DType::kQ5_K:
@@ -64,12 +74,20 @@ struct RowOut {
 
   void scale16(uint32_t g, uint32_t bits) const { scale[g / 2] |= bits << (g % 2 * 16); }
 
+  /// The low 2 bits of the 32 quants of a group.
+  void pairs(uint32_t g, const uint8_t* q) const {
+    for (uint32_t i = 0; i < 32; ++i)
+      lo[g * 2 + i / 16] |= static_cast<uint32_t>(q[i] & 3) << (i % 4 * 8 + i % 16 / 4 * 2);
+  }
+
+  void hi_bit(uint32_t g, uint32_t i, uint32_t bit) const { hi[g] |= bit << (i % 4 * 8 + i / 4); }
+
   /// Writes the 32 quants of a group, `bits` (4 to 6) wide: low nibbles to lo, the rest to hi.
   void quants(uint32_t g, const uint8_t* q, int bits) const {
     for (uint32_t i = 0; i < 32; ++i) {
       const uint32_t word = i % 16 / 4, shift = i % 4 * 8 + i / 16 * 4;
       lo[g * 4 + word] |= static_cast<uint32_t>(q[i] & 15) << shift;
-      if (bits == 5) hi[g] |= static_cast<uint32_t>(q[i] >> 4 & 1) << (i % 4 * 8 + i / 4);
+      if (bits == 5) hi_bit(g, i, q[i] >> 4 & 1);
       if (bits == 6)
         hi[g * 2 + i / 16] |= static_cast<uint32_t>(q[i] >> 4 & 3) << (i % 4 * 8 + i % 16 / 4 * 2);
     }
@@ -149,6 +167,94 @@ void pack_6k(const std::byte* src, uint32_t groups, const RowOut& out) {
   }
 }
 
+/// Q2_K: 16 bytes of 4-bit scales and mins, 64 bytes of bit pairs, f16 d and dmin.
+void pack_2k(const std::byte* src, uint32_t groups, const RowOut& out) {
+  for (uint32_t g = 0; g < groups; ++g) {
+    const std::byte* block = src + uint64_t{g / 8} * 84;
+    const uint32_t in = g % 8;
+    if (in == 0) out.super[g / 8] = load32(block + 80);
+    out.scale16(g, load16(block + in * 2));
+    uint8_t q[32];
+    for (uint32_t i = 0; i < 32; ++i) {
+      const Bits2Place place = bits2_place(static_cast<int>(in * 32 + i));
+      q[i] = static_cast<uint8_t>(byte_at(block + 16, static_cast<size_t>(place.byte)) >> place.shift & 3);
+    }
+    out.pairs(g, q);
+  }
+}
+
+/// f16 d into the top bytes of the first two of a block's scale words.
+void put_d(uint32_t d, uint32_t* scales) {
+  scales[0] |= (d & 0xffu) << 24;
+  scales[1] |= (d >> 8) << 24;
+}
+
+/// Q3_K: 32 bytes of third bits, 64 of bit pairs, 12 of 6-bit scales, f16 d.
+void pack_3k(const std::byte* src, uint32_t groups, const RowOut& out) {
+  for (uint32_t g = 0; g < groups; ++g) {
+    const std::byte* block = src + uint64_t{g / 8} * 110;
+    const uint32_t in = g % 8;
+    uint32_t* scales = out.scale + g / 8 * 4;
+    if (in == 0) put_d(load16(block + 108), scales);
+    for (uint32_t half = 0; half < 2; ++half) {
+      const int scale =
+          unpack_q3_scale(reinterpret_cast<const uint8_t*>(block + 96), static_cast<int>(in * 2 + half));
+      scales[in / 2] |= static_cast<uint32_t>(scale + 32) << (in % 2 * 12 + half * 6);
+    }
+    uint8_t q[32];
+    for (uint32_t i = 0; i < 32; ++i) {
+      const Bits2Place place = bits2_place(static_cast<int>(in * 32 + i));
+      q[i] = static_cast<uint8_t>(byte_at(block + 32, static_cast<size_t>(place.byte)) >> place.shift & 3);
+      out.hi_bit(g, i, (byte_at(block, i) >> in & 1u) ^ 1u);  // two's complement of q - 4
+    }
+    out.pairs(g, q);
+  }
+}
+
+/// 16 bytes of codes, kept as they are.
+void pack_codes(const std::byte* codes, uint32_t g, const RowOut& out) {
+  std::memcpy(out.lo + g * 4, codes, 16);
+}
+
+/// IQ4_XS: f16 d, 2 + 4 bytes of 6-bit scales, 128 bytes of codes.
+void pack_iq4_xs(const std::byte* src, uint32_t groups, const RowOut& out) {
+  for (uint32_t g = 0; g < groups; ++g) {
+    const std::byte* block = src + uint64_t{g / 8} * 136;
+    const uint32_t in = g % 8;
+    uint32_t* scales = out.scale + g / 8 * 2;
+    if (in == 0) put_d(load16(block), scales);
+    const int scale = unpack_iq4_scale(load16(block + 2), reinterpret_cast<const uint8_t*>(block + 4),
+                                       static_cast<int>(in));
+    scales[in / 4] |= static_cast<uint32_t>(scale + 32) << (in % 4 * 6);
+    pack_codes(block + 8 + 16 * in, g, out);
+  }
+}
+
+/// IQ4_NL: f16 d, 16 bytes of codes.
+void pack_iq4_nl(const std::byte* src, uint32_t groups, const RowOut& out) {
+  for (uint32_t g = 0; g < groups; ++g) {
+    const std::byte* block = src + uint64_t{g} * 18;
+    out.scale16(g, load16(block));
+    pack_codes(block + 2, g, out);
+  }
+}
+
+/// MXFP4: an exponent byte, 16 bytes of codes. Minus zero becomes zero.
+void pack_mxfp4(const std::byte* src, uint32_t groups, const RowOut& out) {
+  for (uint32_t g = 0; g < groups; ++g) {
+    const std::byte* block = src + uint64_t{g} * 17;
+    out.scale[g / 4] |= uint32_t{byte_at(block, 0)} << (g % 4 * 8);
+    std::byte codes[16];
+    for (uint32_t i = 0; i < 16; ++i) {
+      uint32_t pair = byte_at(block, 1 + i);
+      if ((pair & 15) == 8) pair &= 0xf0;
+      if (pair >> 4 == 8) pair &= 0x0f;
+      codes[i] = static_cast<std::byte>(pair);
+    }
+    pack_codes(codes, g, out);
+  }
+}
+
 void pack_row(const PackedLayout& layout, const std::byte* src, const RowOut& out) {
   switch (layout.dtype) {
     case DType::kF32:
@@ -160,6 +266,16 @@ void pack_row(const PackedLayout& layout, const std::byte* src, const RowOut& ou
       return;
     case DType::kQ8_0:
       return pack_q8_0(src, layout.groups, out);
+    case DType::kQ2_K:
+      return pack_2k(src, layout.groups, out);
+    case DType::kQ3_K:
+      return pack_3k(src, layout.groups, out);
+    case DType::kIQ4_NL:
+      return pack_iq4_nl(src, layout.groups, out);
+    case DType::kIQ4_XS:
+      return pack_iq4_xs(src, layout.groups, out);
+    case DType::kMXFP4:
+      return pack_mxfp4(src, layout.groups, out);
     case DType::kQ4_K:
     case DType::kQ5_K:
       return pack_k(src, layout.groups, layout.dtype == DType::kQ5_K, out);

@@ -3,14 +3,17 @@
 //
 // A weight part of `rows` x `columns` is one buffer of 4-byte words in up to four planes, each [rows, its
 // words]:
-//   lo     the quants of 32-value groups: 4 bits a value (4 words a group), 8 bits (8), f16/bf16 (16) or f32
-//   (32) hi     the fifth bits (1 word a group) or fifth and sixth bits (2 words) of 5- and 6-bit types scale
-//   16 bits a group (f16 scale; or 6-bit scale and min; or two int8 scales), 32 for Q4_1 and Q5_1 (d, m)
-//   super  1 word per 256 values for the K types: f16 d and dmin
-// Value i of a group is s * q + m with q an int8. Planes start at multiples of 256 bytes, so that lo can be
-// bound as vec4 and the rest ("aux") as words. Only ceil(columns / 32) groups a row are kept: padding columns
-// of the file (whole blocks) are dropped. The buffer is at most 3 % larger than the blocks of the file plus
-// the padding of planes (and of rows that are not whole groups).
+//   lo     the quants of 32-value groups: 2 bits a value (2 words a group), 4 bits (4), 8 bits (8),
+//          f16 or bf16 (16), f32 (32); a row fills whole vec4s
+//   hi     the third bit of Q3_K or the fifth of 5-bit types (1 word a group), two bits of Q6_K (2)
+//   scale  16 bits a group: f16 scale, or 6-bit scale and min, or two int8 scales, or two 4-bit scales
+//          and mins; 32 bits for Q4_1 and Q5_1 (d, m); 8 for MXFP4. Q3_K and IQ4_XS: 6-bit scales, 4 a
+//          word, with f16 d in the top bytes of the first two words of every 256 values
+//   super  1 word per 256 values for the other K types: f16 d and dmin
+// Value i of a group is s * q + m with q an int8; IQ4 and MXFP4 keep codes for q. Planes start at multiples
+// of 256 bytes, so that lo can be bound as vec4 and the rest ("aux") as words. Only ceil(columns / 32) groups
+// a row are kept: padding columns of the file (whole blocks) are dropped. The buffer is at most 3 % larger
+// than the blocks of the file plus the padding of planes (and of rows that are not whole groups).
 #include <array>
 #include <cstddef>
 #include <cstdint>

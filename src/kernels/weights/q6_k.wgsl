@@ -16,5 +16,5 @@ fn w_scale(row: u32, g: u32) -> Scale {
   let d = unpack2x16float(aux[p.super_start + row * p.super_words + (g >> 3u)]).x * 0.25;
   let bits = w_bits16(row, g);
   let s = vec2<i32>(extractBits(i32(bits), 0u, 8u), extractBits(i32(bits), 8u, 8u));
-  return Scale(d * vec2<f32>(s), 0.0);
+  return Scale(d * vec2<f32>(s), vec2<f32>());
 }

@@ -7,5 +7,5 @@ fn w_load(row: u32, g: u32) -> Raw {
 
 fn w_scale(row: u32, g: u32) -> Scale {
   let d = unpack2x16float(w_bits16(row, g)).x;
-  return Scale(vec2<f32>(d, d), 0.0);
+  return Scale(vec2<f32>(d, d), vec2<f32>());
 }

@@ -16,7 +16,8 @@ void set_weight_defines(Defines& defines, DType dtype) {
   defines.set("WEIGHT_FILE", "\"weights/" + weight_label(dtype) + ".wgsl\"")
       .flag("AUX", !floats)
       .flag("MIN", min)
-      .flag("HALVES", dtype == DType::kQ6_K);
+      .flag("HALVES", dtype == DType::kQ2_K || dtype == DType::kQ3_K || dtype == DType::kQ6_K)
+      .flag("HALF_MINS", dtype == DType::kQ2_K);
 }
 
 void bind_weight(const PackedWeight& weight, std::vector<gpu::Binding>& bindings) {

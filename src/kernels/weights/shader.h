@@ -7,7 +7,8 @@
 
 namespace doppler::kernels {
 
-/// The defines WEIGHT_FILE, AUX (planes behind lo), MIN (m is not always 0) and HALVES (s.x and s.y differ).
+/// The defines WEIGHT_FILE, AUX (planes behind lo), MIN (m is not always 0 and m.x = m.y), HALVES (s.x and
+/// s.y differ) and HALF_MINS (so do m.x and m.y).
 void set_weight_defines(Defines& defines, DType dtype);
 
 /// Lower-case name for labels and files: "q4_k".

@@ -65,6 +65,8 @@ Result<std::unique_ptr<Tokenizer>> tokenizer_from_gguf(const gguf::GgufFile& fil
   DOPPLER_TRY(view.eom, token_id(file, "tokenizer.ggml.eom_token_id"));
   DOPPLER_TRY(view.unk, token_id(file, "tokenizer.ggml.unknown_token_id"));
   DOPPLER_TRY(view.pad, token_id(file, "tokenizer.ggml.padding_token_id"));
+  DOPPLER_TRY(view.cls, token_id(file, "tokenizer.ggml.cls_token_id"));
+  DOPPLER_TRY(view.sep, token_id(file, "tokenizer.ggml.seperator_token_id"));  // GGUF's spelling
   DOPPLER_TRY(view.add_bos, file.get_bool("tokenizer.ggml.add_bos_token"));
   DOPPLER_TRY(view.add_eos, file.get_bool("tokenizer.ggml.add_eos_token"));
   DOPPLER_TRY(view.add_space_prefix, file.get_bool("tokenizer.ggml.add_space_prefix"));
@@ -74,12 +76,24 @@ Result<std::unique_ptr<Tokenizer>> tokenizer_from_gguf(const gguf::GgufFile& fil
 
 Result<std::unique_ptr<Tokenizer>> tokenizer_from_directory(const std::string& directory) {
   const std::string path = file_in(directory, "tokenizer.json");
-  if (!exists(path))
-    return fail(ErrorCode::kNotFound, "[tokenizer] {} wanted, it is not there; use --prompt-ids", path);
-  DOPPLER_TRY(const std::string json, read_text_file(path, kMaxTokenizerBytes));
   DOPPLER_TRY(const std::string config, optional_file(file_in(directory, "tokenizer_config.json")));
-  DOPPLER_TRY(VocabData vocab, vocab_from_tokenizer_json(json, config));
-  return make_tokenizer(std::move(vocab));
+  if (exists(path)) {
+    DOPPLER_TRY(const std::string json, read_text_file(path, kMaxTokenizerBytes));
+    DOPPLER_TRY(VocabData vocab, vocab_from_tokenizer_json(json, config));
+    return make_tokenizer(std::move(vocab));
+  }
+  for (const char* name : {"tokenizer.model", "spiece.model"}) {
+    const std::string model = file_in(directory, name);
+    if (!exists(model)) continue;
+    DOPPLER_TRY(const std::string bytes, read_text_file(model, kMaxTokenizerBytes));
+    DOPPLER_TRY(VocabData vocab, vocab_from_sentencepiece(bytes, config));
+    return make_tokenizer(std::move(vocab));
+  }
+  return fail(
+      ErrorCode::kNotFound,
+      "[tokenizer] {} or a SentencePiece model (tokenizer.model, spiece.model) wanted, neither is there; "
+      "use --prompt-ids",
+      path);
 }
 
 Result<std::unique_ptr<Tokenizer>> tokenizer_of(const TensorSource& source, const std::string& path) {

@@ -13,7 +13,8 @@ namespace doppler {
 /// From tokenizer.ggml.*. Errors: metadata of a wrong type, no vocabulary, and what vocab_from_gguf refuses.
 Result<std::unique_ptr<Tokenizer>> tokenizer_from_gguf(const gguf::GgufFile& file);
 
-/// From tokenizer.json of an RDRR directory, with tokenizer_config.json if it is there.
+/// From tokenizer.json of a directory, or else its SentencePiece model (tokenizer.model, spiece.model), with
+/// tokenizer_config.json if it is there.
 Result<std::unique_ptr<Tokenizer>> tokenizer_from_directory(const std::string& directory);
 
 /// Of an opened model: a GGUF file, or else the directory at `path`.

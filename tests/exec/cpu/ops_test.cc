@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -75,7 +76,7 @@ TEST_CASE("rope: both pairings, partial heads, far positions") {
           wanted[size_t{r} * kHead * kHeads + c] = rotated ? turned : in.at(r, c);
         }
       std::vector<float> angles(size_t{3} * 2 * pairs);
-      cpu::rope_angles(table, kFirst, 3, angles);
+      cpu::rope_angles(table.inv_freq, table.magnitude, kFirst, 3, angles);
       cpu::rope(pool, in.rows, angles, pairs, kHead, interleaved, in.rows);
       CHECK(nmse(in.packed(), wanted) < 1e-12);
     }
@@ -88,7 +89,9 @@ TEST_CASE("gated activations, softcap and add") {
     CAPTURE(width);
     Matrix in(5, 3, 2 * width, 0, 1, 8.0f), out(6, 3, width);
     for (const auto activation : {graph::Activation::kSilu, graph::Activation::kGeluTanh}) {
-      cpu::gated_act(pool, in.rows, activation, out.rows);
+      graph::Node node{};
+      node.activation = activation;
+      cpu::gated_act(pool, in.rows, node, out.rows);
       std::vector<double> wanted;
       for (uint32_t r = 0; r < 3; ++r)
         for (uint32_t c = 0; c < width; ++c) {
@@ -112,6 +115,80 @@ TEST_CASE("gated activations, softcap and add") {
     cpu::softcap(pool, a.rows, 30.0f, a.rows);
     CHECK(nmse(a.packed(), capped) < 1e-12);
   }
+}
+
+TEST_CASE("layer norm: mean, variance, weight and bias") {
+  ThreadPool pool(2);
+  for (const uint32_t width : {1u, 5u, 384u}) {
+    CAPTURE(width);
+    Matrix in(11, 3, width, 1, 1), out(12, 3, width);
+    const std::vector<float> weight = random_values(13, width), bias = random_values(14, width);
+    cpu::layer_norm(pool, in.rows, weight, bias, 1e-5f, out.rows);
+    std::vector<double> wanted;
+    for (uint32_t r = 0; r < 3; ++r) {
+      double mean = 0, variance = 0;
+      for (uint32_t c = 0; c < width; ++c) mean += in.at(r, c) / width;
+      for (uint32_t c = 0; c < width; ++c) variance += (in.at(r, c) - mean) * (in.at(r, c) - mean) / width;
+      for (uint32_t c = 0; c < width; ++c)
+        wanted.push_back((in.at(r, c) - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c]);
+    }
+    CHECK(nmse(out.packed(), wanted) < 1e-11);
+  }
+}
+
+TEST_CASE("activations: every kind, and gates that are grouped, interleaved and clamped") {
+  using enum graph::Activation;
+  CHECK(cpu::activate(kRelu, -2.0f) == 0.0f);
+  CHECK(cpu::activate(kRelu, 2.0f) == 2.0f);
+  CHECK(cpu::activate(kSigmoid, 0.5f) == doctest::Approx(1 / (1 + std::exp(-0.5))));
+  CHECK(cpu::activate(kGeluErf, 0.7f) == doctest::Approx(0.35 * (1 + std::erf(0.7 / std::sqrt(2.0)))));
+  CHECK(cpu::activate(kGeluQuick, 0.7f) == doctest::Approx(0.7 / (1 + std::exp(-1.702 * 0.7))));
+
+  ThreadPool pool(2);
+  constexpr uint32_t kGroups = 3, kHalf = 5;
+  Matrix in(15, 2, 2 * kHalf * kGroups, 0, 1, 9.0f), out(16, 2, kHalf * kGroups);
+  graph::Node node{};
+  node.group = 2 * kHalf;
+  node.activation = kSwigluClamped;
+  node.limit = 7;
+  node.alpha = 1.702f;
+  for (const bool interleaved : {false, true}) {
+    CAPTURE(interleaved);
+    node.interleaved = interleaved;
+    cpu::gated_act(pool, in.rows, node, out.rows);
+    std::vector<double> wanted;
+    for (uint32_t r = 0; r < 2; ++r)
+      for (uint32_t g = 0; g < kGroups; ++g)
+        for (uint32_t c = 0; c < kHalf; ++c) {
+          const uint32_t start = g * 2 * kHalf;
+          double gate = in.at(r, start + (interleaved ? 2 * c : c));
+          double up = in.at(r, start + (interleaved ? 2 * c + 1 : kHalf + c));
+          gate = std::min(gate, 7.0);
+          up = std::clamp(up, -7.0, 7.0);
+          wanted.push_back(gate / (1 + std::exp(-1.702 * gate)) * (up + 1));
+        }
+    CHECK(nmse(out.packed(), wanted) < 1e-11);
+  }
+}
+
+TEST_CASE("pooling: the mean of rows and length 1; a factor a row") {
+  ThreadPool pool(2);
+  Matrix in(17, 4, 6), mean(18, 1, 6), factor(19, 4, 1), scaled(20, 4, 6);
+  cpu::mean_rows(in.rows, mean.rows);
+  cpu::mul(pool, in.rows, factor.rows, scaled.rows);
+  double length = 0;
+  for (uint32_t c = 0; c < 6; ++c) {
+    double wanted = 0;
+    for (uint32_t r = 0; r < 4; ++r) {
+      wanted += in.at(r, c) / 4.0;
+      CHECK(scaled.at(r, c) == doctest::Approx(in.at(r, c) * factor.at(r, 0)));
+    }
+    CHECK(mean.at(0, c) == doctest::Approx(wanted));
+    length += wanted * wanted;
+  }
+  const double first = mean.at(0, 0);
+  cpu::l2_norm(mean.rows, 1e-12f, mean.rows);
+  CHECK(mean.at(0, 0) == doctest::Approx(first / std::sqrt(length)));
 }
 
 }  // namespace
