@@ -54,7 +54,8 @@ std::string beyond_plain_decoder(const Graph& graph) {
   for (const RopeTable& table : graph.rope_tables)
     if (!table.long_inv_freq.empty()) return "LongRoPE";
   for (const Weight& weight : graph.weights)
-    if (weight.storage != Storage::kRows) return weight.name + ", which is stored transposed or split";
+    if (weight.experts == 0 && weight.storage != Storage::kRows)
+      return weight.name + ", which is stored transposed or split";
   for (const Node& node : graph.nodes) {
     switch (node.op) {
       case Op::kEmbed:
@@ -64,6 +65,9 @@ std::string beyond_plain_decoder(const Graph& graph) {
       case Op::kAdd:
       case Op::kSelectRows:
       case Op::kSoftcap:
+      case Op::kRoute:
+      case Op::kExpertLinear:
+      case Op::kExpertSum:
         break;
       case Op::kLinear:
         if (!node.biases.empty()) return "linear layers with biases";
@@ -73,7 +77,7 @@ std::string beyond_plain_decoder(const Graph& graph) {
         if (!node.causal) return "bidirectional attention";
         break;
       case Op::kGatedAct:
-        if (node.interleaved || node.group != 0 ||
+        if (node.interleaved ||
             (node.activation != Activation::kSilu && node.activation != Activation::kGeluTanh))
           return "this kind of gated activation";
         break;

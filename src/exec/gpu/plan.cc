@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "exec/gpu/plan_experts.h"
 #include "exec/gpu/slots.h"
 #include "kernels/add/plan.h"
 #include "kernels/attention/attention.h"
@@ -81,6 +82,7 @@ class Planner {
     step.kernel = std::move(kernel);
     step.shape = std::move(shape);
     step.reason = std::move(reason);
+    step.expert_layer = expert_layer_of(fixed_.expert_layers, node);
     std::vector<Step>& list = in_head_ ? plan_.head : plan_.body;
     list.push_back(std::move(step));
     return list.back();
@@ -102,6 +104,7 @@ class Planner {
   void add(uint32_t i) {
     const Node& node = graph_.nodes[i];
     if (node.op == Op::kLinear) return linear(i);
+    if (is_expert_op(node.op)) return experts(i);
     const uint32_t rows = node.out.value != kNone ? rows_of(node.out) : rows_of(node.in);
     const uint32_t width = node.out.value != kNone ? node.out.width : node.in.width;
     const std::string shape = fmt::format("{} x {}", rows, width);
@@ -153,6 +156,15 @@ class Planner {
       default:  // kLinear went its own way; plan_static() refuses all else
         break;
     }
+    overwritten(node.out);
+  }
+
+  void experts(uint32_t i) {
+    const Node& node = graph_.nodes[i];
+    std::vector<Step>& list = in_head_ ? plan_.head : plan_.body;
+    for (Step& step : expert_steps(graph_, fixed_, i, rows_of(node.out), caps_, options_))
+      list.push_back(std::move(step));
+    if (node.op == Op::kExpertLinear) quantized_.reset();  // they use the same buffer
     overwritten(node.out);
   }
 
@@ -284,13 +296,14 @@ Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const 
         fixed.parts[id].push_back({first, std::min(most, weight.rows - first)});
     }
   }
+  DOPPLER_CHECK_OK(plan_experts(graph, caps, options, fixed));
   if (options.precision == Precision::kExact) fixed.quantized_bytes = 0;
   const uint64_t logit_bytes = std::min(kMaxLogitBytes, caps.max_binding_bytes);
   const uint64_t row_bytes = std::max<uint64_t>(uint64_t{graph.logits.width} * 4, 4);
   fixed.logit_rows =
       static_cast<uint32_t>(std::clamp<uint64_t>(logit_bytes / row_bytes, 1, options.max_chunk));
   const Plan shape_of_all = plan_graph(graph, fixed, options.max_chunk, fixed.logit_rows, caps, options);
-  fixed.slots = plan_slots(graph, shape_of_all, options.max_chunk, fixed.logit_rows);
+  fixed.slots = plan_slots(graph, shape_of_all, options.max_chunk, fixed.logit_rows, fixed.experts_on_demand);
   return fixed;
 }
 

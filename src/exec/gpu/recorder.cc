@@ -1,5 +1,7 @@
 #include "exec/gpu/recorder.h"
 
+#include <algorithm>
+
 #include "kernels/add/add.h"
 #include "kernels/attention/attention.h"
 #include "kernels/gated_act/gated_act.h"
@@ -13,6 +15,16 @@
 #include "kernels/softcap/softcap.h"
 
 namespace doppler::gpu_exec {
+namespace {
+
+kernels::Matrix row_a_group(kernels::Matrix x, uint32_t group) {
+  if (group == 0) return x;
+  x.rows *= x.width / group;
+  x.width = x.stride = group;
+  return x;
+}
+
+}  // namespace
 
 using graph::Node;
 
@@ -30,6 +42,12 @@ Result<Workspace> Workspace::make(gpu::Device& device, const graph::Graph& graph
   if (fixed.scratch_bytes > 0) {
     DOPPLER_TRY(work.scratch, device.create_buffer(fixed.scratch_bytes, "scratch"));
   }
+  if (!fixed.expert_layers.empty()) {
+    uint64_t experts = 0;
+    for (const ExpertLayer& layer : fixed.expert_layers) experts = std::max<uint64_t>(experts, layer.experts);
+    DOPPLER_TRY(work.expert_groups, device.create_buffer(fixed.expert_groups_bytes, "expert groups"));
+    DOPPLER_TRY(work.places, device.create_buffer(experts * 4, "expert places"));
+  }
   for (const graph::RopeTable& table : graph.rope_tables) {
     DOPPLER_TRY(gpu::Buffer buffer,
                 device.create_buffer(uint64_t{options.max_chunk} * table.inv_freq.size() * 8, "rope"));
@@ -39,7 +57,7 @@ Result<Workspace> Workspace::make(gpu::Device& device, const graph::Graph& graph
 }
 
 uint64_t Workspace::size_bytes() const {
-  uint64_t bytes = ids.bytes() + quantized.bytes() + scratch.bytes();
+  uint64_t bytes = ids.bytes() + quantized.bytes() + scratch.bytes() + expert_groups.bytes() + places.bytes();
   for (const gpu::Buffer& slot : slots) bytes += slot.bytes();
   for (const gpu::Buffer& table : rope_tables) bytes += table.bytes();
   return bytes;
@@ -141,7 +159,8 @@ Result<void> Recorder::record(gpu::Commands& commands, const Step& step, const P
     case StepKind::kGatedAct:
       return kernels::record_gated_act(
           device_, commands,
-          {matrix(node.in, pass), matrix(node.out, pass),
+          {row_a_group(matrix(node.in, pass), node.group),
+           row_a_group(matrix(node.out, pass), node.group / 2),
            node.activation == graph::Activation::kSilu ? kernels::Gate::kSilu : kernels::Gate::kGeluTanh});
     case StepKind::kAdd:
       return kernels::record_add(device_, commands,
@@ -151,6 +170,12 @@ Result<void> Recorder::record(gpu::Commands& commands, const Step& step, const P
           device_, commands, {matrix(node.in, pass), matrix(node.out, pass), pass.first_selected, nullptr});
     case StepKind::kSoftcap:
       return kernels::record_softcap(device_, commands, {matrix(node.out, pass), node.softcap});
+    case StepKind::kRoute:
+    case StepKind::kExpertGroup:
+    case StepKind::kExpertQuantize:
+    case StepKind::kExpertLinear:
+    case StepKind::kExpertSum:
+      return record_experts(commands, step, pass);
   }
   return {};
 }
