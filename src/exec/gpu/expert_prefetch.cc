@@ -22,7 +22,10 @@ void ExpertPrefetch::want(std::vector<ExpertKey> keys) {
   {
     const std::lock_guard lock(mutex_);
     items_.clear();
-    for (const ExpertKey key : keys) items_.push_back(std::make_shared<Item>(Item{.key = key}));
+    for (const ExpertKey key : keys) {
+      items_.push_back(std::make_shared<Item>());
+      items_.back()->key = key;
+    }
   }
   wake_.notify_all();
 }
