@@ -6,10 +6,6 @@
 
 namespace doppler::gpu_exec {
 
-inline bool is_expert_op(graph::Op op) {
-  return op == graph::Op::kRoute || op == graph::Op::kExpertLinear || op == graph::Op::kExpertSum;
-}
-
 /// Fills expert_layers, expert_pools and the sizes that follow from them.
 Result<void> plan_experts(const graph::Graph& graph, const gpu::Caps& caps, const GpuOptions& options,
                           StaticPlan& fixed);

@@ -1,6 +1,6 @@
 #pragma once
-// out = softmax(scale * q k^T) v over a layer's cache, causal, with an optional window and soft cap; online
-// softmax.
+// out = softmax(scale * q k^T) v over a layer's cache, causal or not, with an optional window, soft cap and
+// sinks; online softmax.
 #include <cstdint>
 #include <optional>
 
@@ -20,6 +20,9 @@ struct AttentionArgs {
   uint32_t window = 0;               // 0: all; else only those with position + r - j < window
   float scale = 1.0f;
   float softcap = 0;                     // 0: none; else scores become cap * tanh(score / cap)
+  bool causal = true;                    // false: every row sees [0, position + rows); window must be 0
+  const gpu::Buffer* sinks = nullptr;    // f32 [heads]: exp(sink) joins a head's softmax sum; nullptr: none
+  uint32_t sink_base = 0;                // in floats, where the sinks begin in their buffer
   const gpu::Buffer* scratch = nullptr;  // attention_scratch_bytes(); nullptr: keys are not split
   std::optional<AttentionPlan> plan;     // pins the plan; nullopt: plan_attention()
 };

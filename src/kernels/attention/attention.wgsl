@@ -3,12 +3,13 @@
 //   scores   thread t owns key t of the tile: dot products with every query (q in workgroup memory)
 //   softmax  running maximum per query over the tile; each thread keeps its own part of the sum
 //   values   thread t owns four columns of the output; where head_dim < 256, `slices` threads share a column
-// With SPLIT, part wg.z of the keys leaves its unnormalised sums, maximum and weight sum for attention_combine.
+// With SINKS each head has a score without a key: it joins the softmax's sum and brings no value. Without CAUSAL every row
+// sees every position. With SPLIT, part wg.z of the keys leaves its unnormalised sums, maximum and weight sum for attention_combine.
 struct Params {
   rows: u32, heads: u32, kv_heads: u32, head_dim: u32,
   position: u32, window: u32, q_offset: u32, q_stride: u32,
   out_offset: u32, out_stride: u32, splits: u32, split_keys: u32,
-  scale: f32, softcap: f32, pad0: u32, pad1: u32,
+  scale: f32, softcap: f32, sink_base: u32, pad: u32,
 }
 
 #if Q_VEC4
@@ -18,6 +19,9 @@ struct Params {
 #endif
 @group(0) @binding(next) var<storage, read> k_cache: array<vec4<WORD>>;  // [capacity, kv_heads * head_dim], 16 bytes each
 @group(0) @binding(next) var<storage, read> v_cache: array<VALUES>;      // the same, four columns each
+#if SINKS
+@group(0) @binding(next) var<storage, read> sinks: array<f32>;  // [heads], from sink_base
+#endif
 @group(0) @binding(next) var<storage, read_write> out: array<f32>;  // [rows, out_stride]; SPLIT: see attention_combine
 @group(0) @binding(next) var<uniform> p: Params;
 
@@ -46,6 +50,15 @@ fn value(at: u32) -> vec4<f32> {
 #endif
 }
 
+// The last position that pair i of a KV head sees.
+fn last_seen(i: u32, group_heads: u32) -> u32 {
+#if CAUSAL
+  return p.position + i / group_heads;
+#else
+  return p.position + p.rows - 1u;
+#endif
+}
+
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let group_heads = p.heads / p.kv_heads;
@@ -61,13 +74,24 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     wide[i] = q_vec4(pair / group_heads, head, i % quads) * p.scale;
   }
 #unroll n QUERIES
-  let seen{n} = p.position + min(first + {n}u, pairs - 1u) / group_heads;  // last position query {n} sees
+  let pair{n} = min(first + {n}u, pairs - 1u);
+  let seen{n} = last_seen(pair{n}, group_heads);
+#if SINKS
+#if SPLIT
+  let has_sink{n} = wg.z == 0u;
+#else
+  let has_sink{n} = true;
+#endif
+  var most{n} = select(kLowest, sinks[p.sink_base + kv_head * group_heads + pair{n} % group_heads], has_sink{n});
+  var total{n} = select(0.0, 1.0, has_sink{n} && thread == 0u);  // of this thread's keys; the sink's is the first's
+#else
   var most{n} = kLowest;
   var total{n} = 0.0;  // of this thread's keys
+#endif
   var sum{n} = vec4<f32>();
 #end
   // Positions any query of this workgroup may see, in whole tiles, within this split.
-  let newest = p.position + min(first + QUERIES - 1u, pairs - 1u) / group_heads;
+  let newest = last_seen(min(first + QUERIES - 1u, pairs - 1u), group_heads);
   var begin = 0u;
   if (p.window != 0u && seen0 + 1u > p.window) {
     begin = (seen0 + 1u - p.window) / kTile;

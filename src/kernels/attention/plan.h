@@ -7,13 +7,16 @@
 
 namespace doppler::kernels {
 
+/// The largest head: 64 threads have four of its columns each.
+inline constexpr uint32_t kMaxHeadDim = 256;
+
 /// Mirrors Params in attention.wgsl and attention_combine.wgsl.
 struct AttentionParams {
   uint32_t rows, heads, kv_heads, head_dim;
   uint32_t position, window, q_offset, q_stride;
   uint32_t out_offset, out_stride, splits, split_keys;
   float scale, softcap;
-  uint32_t pad0 = 0, pad1 = 0;
+  uint32_t sink_base, pad = 0;
 };
 static_assert(sizeof(AttentionParams) == 64);
 
