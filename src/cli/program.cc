@@ -35,6 +35,7 @@ int run_program(int argc, char** argv) {
   add_devices_command(app, program);
   add_bench_command(app, program);
   add_eval_command(app, program);
+  add_profile_command(app, program);
   add_plan_command(app, program);
   add_cache_commands(app, program);
 

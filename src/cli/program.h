@@ -29,6 +29,7 @@ void add_verify_command(CLI::App& app, Program& program);
 void add_devices_command(CLI::App& app, Program& program);
 void add_bench_command(CLI::App& app, Program& program);
 void add_eval_command(CLI::App& app, Program& program);
+void add_profile_command(CLI::App& app, Program& program);
 void add_plan_command(CLI::App& app, Program& program);
 void add_cache_commands(CLI::App& app, Program& program);  // pull, list, rm
 

@@ -38,6 +38,22 @@ struct Tap {
 };
 using TapFn = std::function<void(const Tap&)>;
 
+/// One step of a pass that was timed.
+struct StepTime {
+  int32_t layer = -1;         // -1: outside the layers
+  std::string kernel, shape;  // "linear/matvec/q4_k/int8", "1 x 2048 -> 8192"
+  double microseconds = 0;
+  uint64_t bytes = 0;     // that it must move at least
+  double operations = 0;  // that it must compute
+  uint32_t dispatches = 1;
+};
+
+/// What the device reaches at most; 0: not measured.
+struct DeviceRates {
+  double read_gb_s = 0;
+  double int8_tops = 0;
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -52,6 +68,13 @@ class Executor {
   /// most max_chunk(), and kv must have room. On error the cache's length is as before.
   virtual Result<void> forward(KvCache& kv, std::span<const int32_t> ids, LogitRows rows,
                                std::span<float> logits) = 0;
+
+  /// forward() with the last row's logits, each step timed apart: on a GPU by timestamps (kUnsupported
+  /// where it has none), else by the clock. The steps in the order they ran.
+  virtual Result<std::vector<StepTime>> profile(KvCache& kv, std::span<const int32_t> ids) = 0;
+
+  /// Measured now. On a GPU kUnsupported without timestamps.
+  virtual Result<DeviceRates> measure_rates() = 0;
 
   virtual uint32_t max_chunk() const = 0;
   virtual void set_tap(TapFn tap) = 0;  // nullptr: off

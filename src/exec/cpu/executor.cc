@@ -2,6 +2,7 @@
 #include "exec/executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/thread_pool.h"
@@ -11,8 +12,10 @@
 #include "exec/cpu/kv_cache.h"
 #include "exec/cpu/linear.h"
 #include "exec/cpu/ops.h"
+#include "exec/cpu/read_rate.h"
 #include "exec/cpu/simd.h"
 #include "exec/pass_check.h"
+#include "exec/step_cost.h"
 
 namespace doppler {
 namespace {
@@ -45,6 +48,8 @@ class CpuExecutor final : public Executor {
   Result<std::unique_ptr<KvCache>> make_kv(uint32_t capacity, KvType type) override;
   Result<void> forward(KvCache& kv, std::span<const int32_t> ids, LogitRows rows,
                        std::span<float> logits) override;
+  Result<std::vector<StepTime>> profile(KvCache& kv, std::span<const int32_t> ids) override;
+  Result<DeviceRates> measure_rates() override { return DeviceRates{cpu::read_rate(pool_), 0}; }
 
  private:
   // One forward pass.
@@ -70,6 +75,7 @@ class CpuExecutor final : public Executor {
   bool int8() const { return options_.precision == Precision::kFast; }
   void embed(const Node& node, const Rows& out, const Pass& pass);
   void tell(const Node& node, const Rows& out) const;
+  StepTime untimed(const Node& node, const Pass& pass) const;
 
   Graph graph_;
   CpuOptions options_;
@@ -83,6 +89,7 @@ class CpuExecutor final : public Executor {
   std::vector<std::vector<float>> small_;                // norm weights, biases and sinks as f32; else empty
   std::vector<std::vector<float>> angles_;               // of each rope table, for this pass's positions
   TapFn tap_;
+  std::vector<StepTime>* times_ = nullptr;  // of profile()
 };
 
 Result<void> check_data(const graph::Weight& weight, const graph::WeightData& data) {
@@ -153,10 +160,46 @@ Result<void> CpuExecutor::forward(KvCache& cache, std::span<const int32_t> ids, 
   }
   for (const Node& node : graph_.nodes) {
     if (node.op == Op::kSelectRows && selected == 0) break;
+    const auto begin = std::chrono::steady_clock::now();
     run(node, pass);
+    if (times_ == nullptr) continue;
+    StepTime time = untimed(node, pass);
+    time.microseconds =
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+    times_->push_back(std::move(time));
   }
   kv.set_length(kv.length() + count);
   return {};
+}
+
+Result<std::vector<StepTime>> CpuExecutor::profile(KvCache& kv, std::span<const int32_t> ids) {
+  std::vector<StepTime> times;
+  std::vector<float> logits(graph_.logits.width);
+  times_ = &times;
+  Result<void> done = forward(kv, ids, LogitRows::kLast, logits);
+  times_ = nullptr;
+  if (!done) return forward_error(done);
+  return times;
+}
+
+StepTime CpuExecutor::untimed(const Node& node, const Pass& pass) const {
+  const auto all = static_cast<uint32_t>(pass.ids.size());
+  const auto rows = [&](const View& view) {
+    return view.value != graph::kNone && graph_.values[view.value].selected ? pass.selected : all;
+  };
+  const uint32_t kv_bytes =
+      node.op == Op::kAttention || node.op == Op::kKvWrite ? (pass.kv.type() == KvType::kF16 ? 2u : 4u) : 0;
+  const StepCost cost = node_cost(graph_, node, {rows(node.out), rows(node.in), pass.position, kv_bytes});
+  StepTime time;
+  time.layer = node.layer;
+  time.kernel = graph::op_name(node.op);
+  if (!node.weights.empty() && (node.op == Op::kLinear || node.op == Op::kExpertLinear))
+    time.kernel += fmt::format("/{}", dtype_name(graph_.weights[node.weights[0]].dtype));
+  const View& shown = node.out.value == graph::kNone ? node.in : node.out;
+  time.shape = fmt::format("{} x {}", rows(shown), shown.width);
+  time.bytes = cost.bytes;
+  time.operations = cost.operations;
+  return time;
 }
 
 Rows CpuExecutor::rows_of(const View& view, const Pass& pass) const {

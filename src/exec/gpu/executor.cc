@@ -8,8 +8,10 @@
 #include "exec/gpu/kv_cache.h"
 #include "exec/gpu/plan.h"
 #include "exec/gpu/recorder.h"
+#include "exec/gpu/step_time.h"
 #include "exec/gpu/weights.h"
 #include "exec/pass_check.h"
+#include "kernels/limits/limits.h"
 #include "kernels/rope/rope.h"
 
 namespace doppler {
@@ -63,8 +65,14 @@ class GpuExecutor final : public Executor {
 
   Result<void> forward(KvCache& cache, std::span<const int32_t> ids, LogitRows rows,
                        std::span<float> logits) override;
+  Result<std::vector<StepTime>> profile(KvCache& cache, std::span<const int32_t> ids) override;
+  Result<DeviceRates> measure_rates() override {
+    DOPPLER_TRY(const kernels::DeviceLimits limits, kernels::measure_limits(*device_));
+    return DeviceRates{limits.read_gb_s, limits.int8_tops};
+  }
 
  private:
+  Result<GpuKvCache*> own(KvCache& cache) const;
   Result<void> write_inputs(const GpuKvCache& kv, std::span<const int32_t> ids);
   const Plan& plan_for(uint32_t rows, uint32_t selected);
   Result<void> run(const std::vector<Step>& steps, const Pass& pass, std::string_view label);
@@ -147,11 +155,16 @@ Result<void> GpuExecutor::tell(const graph::Node& node, const Pass& pass) {
   return {};
 }
 
-Result<void> GpuExecutor::forward(KvCache& cache, std::span<const int32_t> ids, LogitRows rows,
-                                  std::span<float> logits) {
+Result<GpuKvCache*> GpuExecutor::own(KvCache& cache) const {
   auto* const kv = dynamic_cast<GpuKvCache*>(&cache);
   if (kv == nullptr || kv->owner() != this)
     return fail(ErrorCode::kBadInput, "[gpu] a cache made by this executor was wanted, got another's");
+  return kv;
+}
+
+Result<void> GpuExecutor::forward(KvCache& cache, std::span<const int32_t> ids, LogitRows rows,
+                                  std::span<float> logits) {
+  DOPPLER_TRY(GpuKvCache* const kv, own(cache));
   DOPPLER_CHECK_OK(check_pass("gpu", graph_, options_.max_chunk, *kv, ids, rows, logits));
   const auto count = static_cast<uint32_t>(ids.size());
   const uint32_t position = kv->length();
@@ -172,6 +185,37 @@ Result<void> GpuExecutor::forward(KvCache& cache, std::span<const int32_t> ids, 
   }
   kv->set_length(position + count);
   return {};
+}
+
+Result<std::vector<StepTime>> GpuExecutor::profile(KvCache& cache, std::span<const int32_t> ids) {
+  DOPPLER_TRY(GpuKvCache* const kv, own(cache));
+  if (on_demand_)
+    return fail(ErrorCode::kUnsupported,
+                "[gpu] a profile of resident experts was wanted; leave --expert-memory out");
+  std::vector<float> logits(graph_.logits.width);  // for the check alone
+  DOPPLER_CHECK_OK(check_pass("gpu", graph_, options_.max_chunk, *kv, ids, LogitRows::kLast, logits));
+  const auto count = static_cast<uint32_t>(ids.size());
+  const uint32_t position = kv->length();
+  DOPPLER_CHECK_OK(kv->reserve(position + count));
+  DOPPLER_CHECK_OK(write_inputs(*kv, ids));
+  const Pass pass{*kv, position, count, count - 1, 1};
+  const Plan plan = gpu_exec::plan_graph(graph_, fixed_, count, 1, caps_, options_, position);
+  gpu::Commands commands = device_->begin("profile");
+  std::vector<StepTime> times;
+  for (const std::vector<Step>* steps : {&plan.body, &plan.head})
+    for (const Step& step : *steps) {
+      const uint32_t before = commands.dispatch_count();
+      DOPPLER_CHECK_OK(recorder_.record(commands, step, pass));
+      StepTime time = gpu_exec::untimed(graph_, fixed_, step, pass);
+      time.dispatches = commands.dispatch_count() - before;
+      times.push_back(std::move(time));
+    }
+  DOPPLER_TRY(const std::vector<gpu::DispatchTime> measured, device_->submit_timed(std::move(commands)));
+  size_t next = 0;
+  for (StepTime& time : times)
+    for (uint32_t i = 0; i < time.dispatches; ++i) time.microseconds += measured[next++].microseconds;
+  kv->set_length(position + count);
+  return times;
 }
 
 uint64_t expert_bytes(const gpu_exec::StaticPlan& fixed) {
