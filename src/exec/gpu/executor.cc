@@ -56,7 +56,11 @@ class GpuExecutor final : public Executor {
     return on_demand_ ? std::optional(on_demand_->stats()) : std::nullopt;
   }
   uint32_t max_chunk() const override { return options_.max_chunk; }
-  void set_tap(TapFn tap) override { tap_ = std::move(tap); }
+  void set_tap(TapFn tap) override {
+    tap_ = std::move(tap);
+    options_.fuse = !tap_;
+    plans_.clear();
+  }
 
   Result<std::unique_ptr<KvCache>> make_kv(uint32_t capacity, KvType type) override {
     if (capacity == 0) return fail(ErrorCode::kBadInput, "[gpu] a context of at least 1 was wanted, got 0");

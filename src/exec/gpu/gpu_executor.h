@@ -12,6 +12,7 @@ struct GpuOptions {
   Precision precision = Precision::kFast;
   uint32_t max_chunk = 512;        // most tokens a forward pass; activations are sized for it
   uint64_t max_binding_bytes = 0;  // split tensors above this many bytes; 0: the adapter's limit
+  bool fuse = true;                // several nodes in one dispatch; off while a tap wants each one's result
   uint64_t expert_memory_bytes =
       0;  // at most this many bytes of experts on the device, loaded as they are asked for; 0: all are there
 };

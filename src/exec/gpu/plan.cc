@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "exec/gpu/plan_experts.h"
+#include "exec/gpu/plan_heads.h"
 #include "exec/gpu/plan_simple.h"
 #include "kernels/add_rows/plan.h"
 #include "kernels/attention/plan.h"
@@ -11,6 +12,7 @@
 #include "kernels/linear/plan.h"
 #include "kernels/quantize_act/plan.h"
 #include "kernels/rms_norm/plan.h"
+#include "kernels/rope_kv/plan.h"
 
 namespace doppler::gpu_exec {
 namespace {
@@ -42,6 +44,9 @@ class Planner {
       if (fuses_with_next(i)) {
         add_norm(i);
         ++i;
+      } else if (const auto heads = options_.fuse ? heads_run(graph_, i) : std::nullopt) {
+        add_heads(i, *heads);
+        i = heads->write;
       } else {
         add(i);
       }
@@ -88,6 +93,49 @@ class Planner {
         .norm_node = i + 1;
     overwritten(graph_.nodes[i].out);
     overwritten(norm.out);
+    quantize_along(i + 1);
+  }
+
+  void add_heads(uint32_t first, const HeadsRun& run) {
+    const Node& write = graph_.nodes[run.write];
+    const Node& q = graph_.nodes[run.q_rope];
+    const uint32_t rows = rows_of(write.in), heads = (q.in.width + 2 * write.in.width) / q.group;
+    const auto plan = kernels::plan_rope_kv(rows, heads, caps_);
+    push(StepKind::kRopeKv, run.write,
+         fmt::format("rope_kv{}/wg{}", run.q_norm == kNone ? "" : "/norms", plan.workgroup),
+         fmt::format("{} x {} heads x {}", rows, heads, q.group), plan.reason)
+        .first_node = first;
+    overwritten(write.in);
+  }
+
+  // True where the next product that reads the node's out reads it as int8: the node's kernel, where it is
+  // one that can, then writes that form too.
+  bool wanted_as_int8(uint32_t i) const {
+    const View& out = graph_.nodes[i].out;
+    for (uint32_t next = i + 1; next < graph_.nodes.size() && next <= i + 3; ++next) {
+      const Node& node = graph_.nodes[next];
+      const bool experts = node.op == Op::kExpertLinear;
+      if ((node.op == Op::kLinear || (experts && !fixed_.experts_on_demand)) && same(node.in, out))
+        for (const graph::WeightId id : node.weights)
+          if (takes_int8(graph_.weights[id]) && (!experts || graph_.weights[id].columns % 32 == 0))
+            return true;
+      if (node.out.value == out.value) return false;
+    }
+    return false;
+  }
+
+  // Lets the step just added write its out as int8 too.
+  void quantize_along(uint32_t i) {
+    const Node& node = graph_.nodes[i];
+    if (!aligned(node.in) || !aligned(node.out) || node.out.width % 32 != 0 || !wanted_as_int8(i)) return;
+    Step& step = (in_head_ ? plan_.head : plan_.body).back();
+    step.quantizes = true;
+    step.kernel += "/int8";
+    quantized_ = node.out;
+  }
+
+  bool takes_int8(const graph::Weight& weight) const {
+    return options_.precision == Precision::kFast && kernels::linear_takes_int8(weight.dtype);
   }
 
   void add(uint32_t i) {
@@ -113,14 +161,22 @@ class Planner {
       }
     }
     overwritten(node.out);
+    if ((node.op == Op::kRmsNorm && node.group == node.in.width) ||
+        (node.op == Op::kGatedAct && (node.group == 0 || node.group % 8 == 0)))
+      quantize_along(i);
   }
 
   void experts(uint32_t i) {
     const Node& node = graph_.nodes[i];
     std::vector<Step>& list = in_head_ ? plan_.head : plan_.body;
-    for (Step& step : expert_steps(graph_, fixed_, i, rows_of(node.out), caps_, options_))
+    const bool there = quantized_ && same(*quantized_, node.in);
+    for (Step& step : expert_steps(graph_, fixed_, i, rows_of(node.out), caps_, options_)) {
+      if (step.kind == StepKind::kExpertQuantize) {
+        if (there) continue;
+        quantized_.reset();  // they use the same buffer, with rows of their own
+      }
       list.push_back(std::move(step));
-    if (node.op == Op::kExpertLinear) quantized_.reset();  // they use the same buffer
+    }
     overwritten(node.out);
   }
 
@@ -155,7 +211,7 @@ class Planner {
       const graph::Weight& weight = graph_.weights[node.weights[w]];
       const std::vector<WeightPart>& parts = fixed_.parts[node.weights[w]];
       const graph::WeightId bias = node.biases.empty() ? kNone : node.biases[w];
-      const bool int8 = options_.precision == Precision::kFast && kernels::linear_takes_int8(weight.dtype);
+      const bool int8 = takes_int8(weight);
       if (int8 && !(quantized_ && same(*quantized_, node.in))) {
         const auto p = kernels::plan_quantize_act(rows, node.in.width, aligned(node.in), caps_);
         push(StepKind::kQuantizeAct, i, fmt::format("quantize_act/{}/wg{}", vec(p.vec4), p.workgroup),

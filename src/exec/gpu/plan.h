@@ -21,6 +21,7 @@ enum class StepKind : uint8_t {
   kLinear,  // one part of one weight
   kRope,
   kKvWrite,
+  kRopeKv,  // a HeadsRun (plan_heads.h): `node` is its kKvWrite
   kAttention,
   kGatedAct,
   kAct,
@@ -42,11 +43,13 @@ struct Step {
   StepKind kind{};
   uint32_t node = 0;                      // its number in the graph
   uint32_t norm_node = graph::kNone;      // kAddRmsNorm: the norm's
+  uint32_t first_node = graph::kNone;     // kRopeKv: where the run begins
   graph::WeightId weight = graph::kNone;  // kGather, kAddRows, kLinear
   graph::WeightId bias = graph::kNone;    // kLinear
   uint32_t part = 0;                      // of the weight
   uint32_t column = 0;                    // kLinear: first column of the node's out that this part fills
   bool int8 = false;                      // kLinear, kExpertLinear: reads the quantised activations
+  bool quantizes = false;                 // kRmsNorm, kAddRmsNorm, kGatedAct: writes them beside its out
   uint32_t expert_layer =
       graph::kNone;            // kRoute, and steps of the nodes from there to the last kExpertLinear
   uint32_t expert_matrix = 0;  // kExpertLinear: of the layer

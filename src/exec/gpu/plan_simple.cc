@@ -56,7 +56,7 @@ Step plan_activation(const Graph& graph, const Node& node, uint32_t rows, const 
     const auto p = kernels::plan_act(rows, node.out.width, aligned, caps);
     return step_of(StepKind::kAct, named(fmt::format("act/{}", name), p.vec4), p);
   }
-  const auto p = kernels::plan_gated_act(rows, node.out.width, aligned && node.group % 8 == 0, caps);
+  const auto p = kernels::plan_gated_act(rows, node.out.width, aligned && node.group % 8 == 0, false, caps);
   return step_of(StepKind::kGatedAct, named(fmt::format("gated_act/{}", name), p.vec4), p);
 }
 

@@ -36,6 +36,8 @@ std::string_view step_name(StepKind kind) {
       return "rope";
     case StepKind::kKvWrite:
       return "kv_write";
+    case StepKind::kRopeKv:
+      return "rope_kv";
     case StepKind::kAttention:
       return "attention";
     case StepKind::kGatedAct:

@@ -1,5 +1,6 @@
 #include "exec/gpu/recorder.h"
 
+#include "exec/gpu/plan_heads.h"
 #include "kernels/act/act.h"
 #include "kernels/add/add.h"
 #include "kernels/add_rows/add_rows.h"
@@ -15,6 +16,7 @@
 #include "kernels/quantize_act/quantize_act.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rope/rope.h"
+#include "kernels/rope_kv/rope_kv.h"
 #include "kernels/select_rows/select_rows.h"
 #include "kernels/softcap/softcap.h"
 
@@ -26,6 +28,12 @@ kernels::Matrix Recorder::matrix(const graph::View& view, const Pass& pass) cons
   const graph::Value& value = graph_.values[view.value];
   const gpu::Buffer& buffer = work_.slots[fixed_.slots.slot_of[view.value]];
   return {&buffer, view.offset, value.selected ? pass.selected : pass.rows, view.width, value.width};
+}
+
+std::optional<kernels::QuantizedAct> Recorder::quantized_along(const Step& step,
+                                                               const kernels::Matrix& out) const {
+  if (!step.quantizes) return std::nullopt;
+  return kernels::quantized_act(work_.quantized, out.rows, out.width);
 }
 
 Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, const Pass& pass) const {
@@ -43,6 +51,7 @@ Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, co
     args.weight_offset = norm.weight_offset;
     args.eps = norm.eps;
     args.out = matrix(norm.out, pass);
+    args.quantized = quantized_along(step, args.out);
     return kernels::record_add_rms_norm(device_, commands, args);
   }
   kernels::RmsNormArgs args;
@@ -53,6 +62,7 @@ Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, co
   args.weight_offset = norm.weight_offset;
   args.eps = norm.eps;
   args.out = matrix(norm.out, pass);
+  args.quantized = quantized_along(step, args.out);
   return kernels::record_rms_norm(device_, commands, args);
 }
 
@@ -67,7 +77,8 @@ Result<void> Recorder::record_layer_norm(gpu::Commands& commands, const Node& no
   return kernels::record_layer_norm(device_, commands, args);
 }
 
-Result<void> Recorder::record_gated_act(gpu::Commands& commands, const Node& node, const Pass& pass) const {
+Result<void> Recorder::record_gated_act(gpu::Commands& commands, const Step& step, const Pass& pass) const {
+  const Node& node = graph_.nodes[step.node];
   kernels::GatedActArgs args;
   args.in = matrix(node.in, pass);
   args.out = matrix(node.out, pass);
@@ -76,6 +87,7 @@ Result<void> Recorder::record_gated_act(gpu::Commands& commands, const Node& nod
   args.interleaved = node.interleaved;
   args.limit = node.limit;
   args.alpha = node.alpha;
+  args.quantized = quantized_along(step, args.out);
   return kernels::record_gated_act(device_, commands, args);
 }
 
@@ -93,6 +105,29 @@ Result<void> Recorder::record_linear(gpu::Commands& commands, const Step& step, 
   else
     args.x = matrix(node.in, pass);
   return kernels::record_linear(device_, commands, args);
+}
+
+Result<void> Recorder::record_rope_kv(gpu::Commands& commands, const Step& step, const Pass& pass) const {
+  const auto run = heads_run(graph_, step.first_node);
+  if (!run) return fail(ErrorCode::kGpu, "[gpu] heads of a layer wanted at node {}", step.first_node);
+  const Node &q = graph_.nodes[run->q_rope], &write = graph_.nodes[run->write];
+  const graph::KvLayer& layer = graph_.kv_layers[write.kv_layer];
+  kernels::RopeKvArgs args;
+  args.x = matrix({q.in.value, q.in.offset, q.in.width + 2 * write.in.width}, pass);
+  args.q_heads = q.in.width / layer.head_dim;
+  args.kv_heads = layer.kv_heads;
+  args.head_dim = layer.head_dim;
+  if (run->q_norm != graph::kNone) {
+    const Node &q_norm = graph_.nodes[run->q_norm], &k_norm = graph_.nodes[run->k_norm];
+    args.norms = {&weights_.vectors(), weights_.vector_base(q_norm.weights[0]),
+                  weights_.vector_base(k_norm.weights[0]), q_norm.eps, q_norm.weight_offset};
+  }
+  args.table = &work_.rope_tables[q.rope_table];
+  args.rotary_dim = 2 * static_cast<uint32_t>(graph_.rope_tables[q.rope_table].inv_freq.size());
+  args.interleaved = q.rope_interleaved;
+  args.cache = pass.kv.layer(write.kv_layer);
+  args.position = pass.position;
+  return kernels::record_rope_kv(device_, commands, args);
 }
 
 Result<void> Recorder::record_attention(gpu::Commands& commands, const Step& step, const Pass& pass) const {
@@ -154,10 +189,12 @@ Result<void> Recorder::record(gpu::Commands& commands, const Step& step, const P
       return kernels::record_kv_write(
           device_, commands,
           {matrix(node.in, pass), matrix(node.in2, pass), pass.kv.layer(node.kv_layer), pass.position});
+    case StepKind::kRopeKv:
+      return record_rope_kv(commands, step, pass);
     case StepKind::kAttention:
       return record_attention(commands, step, pass);
     case StepKind::kGatedAct:
-      return record_gated_act(commands, node, pass);
+      return record_gated_act(commands, step, pass);
     case StepKind::kAct:
       return kernels::record_act(device_, commands,
                                  {matrix(node.in, pass), matrix(node.out, pass), node.activation});

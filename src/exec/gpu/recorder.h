@@ -1,6 +1,7 @@
 #pragma once
 // Replays a plan's steps into a command list.
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "exec/gpu/expert_pools.h"
@@ -9,6 +10,7 @@
 #include "exec/gpu/weights.h"
 #include "gpu/device.h"
 #include "kernels/common/matrix.h"
+#include "kernels/quantize_act/quantize_act.h"
 
 namespace doppler::gpu_exec {
 
@@ -47,10 +49,13 @@ class Recorder {
   kernels::Matrix matrix(const graph::View& view, const Pass& pass) const;
 
  private:
+  /// Where a step that quantizes puts the int8 form of `out`.
+  std::optional<kernels::QuantizedAct> quantized_along(const Step& step, const kernels::Matrix& out) const;
   Result<void> record_norm(gpu::Commands& commands, const Step& step, const Pass& pass) const;
   Result<void> record_layer_norm(gpu::Commands& commands, const graph::Node& node, const Pass& pass) const;
-  Result<void> record_gated_act(gpu::Commands& commands, const graph::Node& node, const Pass& pass) const;
+  Result<void> record_gated_act(gpu::Commands& commands, const Step& step, const Pass& pass) const;
   Result<void> record_linear(gpu::Commands& commands, const Step& step, const Pass& pass) const;
+  Result<void> record_rope_kv(gpu::Commands& commands, const Step& step, const Pass& pass) const;
   Result<void> record_attention(gpu::Commands& commands, const Step& step, const Pass& pass) const;
   Result<void> record_experts(gpu::Commands& commands, const Step& step, const Pass& pass) const;
   Result<void> record_expert_linear(gpu::Commands& commands, const Step& step, const Pass& pass) const;

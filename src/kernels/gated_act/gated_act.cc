@@ -19,22 +19,31 @@ Result<void> record_gated_act(gpu::Device& device, gpu::Commands& commands, cons
   if (clamped && !(args.limit > 0))
     return fail(ErrorCode::kBadInput, "[gated_act] a limit above 0 wanted, got {}", args.limit);
   const bool aligned = aligned4(args.in) && aligned4(args.out) && half % 4 == 0;
-  const GatedActPlan plan = plan_gated_act(rows, width, aligned, caps);
+  const bool quant = args.quantized.has_value();
+  if (quant && (!aligned || width % 32 != 0))
+    return fail(ErrorCode::kBadInput, "[gated_act] groups of 32 aligned columns wanted for int8, got {}",
+                width);
+  if (quant) DOPPLER_CHECK_OK(check_quantized("gated_act", args.out, *args.quantized));
+  const GatedActPlan plan = plan_gated_act(rows, width, aligned, quant, caps);
   Defines defines;
   set_activation_defines(defines, args.activation);
   defines.number("WORKGROUP", plan.workgroup).flag("CLAMPED", clamped).flag("INTERLEAVED", args.interleaved);
   defines.flag("VEC4", plan.vec4)
       .set("VALUE", plan.vec4 ? "vec4<f32>" : "f32")
-      .number("LANES", plan.vec4 ? 4 : 1);
+      .number("LANES", plan.vec4 ? 4 : 1)
+      .number("VALUES", quant ? 8 : 1)
+      .flag("QUANT", quant);
   const std::string label =
-      fmt::format("gated_act/{}/{}{}", activation_name(args.activation), plan.vec4 ? "vec4" : "scalar",
-                  args.interleaved ? "/interleaved" : "");
+      fmt::format("gated_act/{}/{}{}{}", activation_name(args.activation), plan.vec4 ? "vec4" : "scalar",
+                  args.interleaved ? "/interleaved" : "", quant ? "/int8" : "");
   DOPPLER_TRY(const gpu::Pipeline* pipeline,
               kernel_pipeline(device, label, "gated_act/gated_act.wgsl", defines));
   const BoundMatrix in = bind_matrix(args.in, caps), out = bind_matrix(args.out, caps);
   const GatedActParams params{rows, width,        in.offset,  args.in.stride, out.offset, args.out.stride,
                               half, plan.grid[0], args.limit, args.alpha};
-  const gpu::Binding bindings[] = {in.binding, out.binding};
+  std::vector<gpu::Binding> bindings{in.binding, out.binding};
+  if (quant)
+    for (const gpu::Binding& binding : bind_quantized(*args.quantized)) bindings.push_back(binding);
   commands.dispatch(*pipeline, bindings, gpu::as_params(params), plan.grid);
   return {};
 }

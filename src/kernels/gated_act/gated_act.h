@@ -1,10 +1,12 @@
 #pragma once
 // out = act(gate) * up, with gate and up in one matrix; or the clamped form of gpt-oss.
 #include <cstdint>
+#include <optional>
 
 #include "graph/graph.h"
 #include "kernels/common/matrix.h"
 #include "kernels/gated_act/plan.h"
+#include "kernels/quantize_act/quantize_act.h"
 
 namespace doppler::kernels {
 
@@ -16,6 +18,7 @@ struct GatedActArgs {
   bool interleaved = false;       // gate in even columns, up in odd ones
   float limit = 0, alpha = 1.0f;  // kSwigluClamped: g = min(gate, limit), u = clamp(up, -limit, limit),
                                   // g sigmoid(alpha g) (u + 1)
+  std::optional<QuantizedAct> quantized = {};  // out as int8 too: whole groups of 32, all aligned
 };
 
 /// kBadInput for groups that do not divide the row, and for a kSwigluClamped without a limit above 0.

@@ -1,6 +1,6 @@
 // out = act(gate) * up; with CLAMPED, g sigmoid(alpha g) (u + 1) of g = min(gate, limit), u = clamp(up, -limit, limit). A
 // row of `in` is groups of 2 * half columns: [gate | up], with INTERLEAVED gate and up in turns. One thread per VALUE of
-// out.
+// out; with QUANT per 32 columns, which it also writes as int8.
 struct Params {
   rows: u32, width: u32, in_offset: u32, in_stride: u32,
   out_offset: u32, out_stride: u32, half: u32, grid_x: u32,
@@ -9,6 +9,10 @@ struct Params {
 
 @group(0) @binding(next) var<storage, read> in: array<VALUE>;  // [rows, in_stride]
 @group(0) @binding(next) var<storage, read_write> out: array<VALUE>;  // [rows, out_stride]
+#if QUANT
+@group(0) @binding(next) var<storage, read_write> quants: array<vec4<u32>>;  // [rows, width / 32, 2]
+@group(0) @binding(next) var<storage, read_write> scales: array<vec2<f32>>;  // [rows, width / 32]
+#endif
 @group(0) @binding(next) var<uniform> p: Params;
 
 #if CLAMPED
@@ -25,27 +29,42 @@ fn gated(gate: VALUE, up: VALUE) -> VALUE {
 }
 #endif
 
-@compute @workgroup_size(WORKGROUP)
-fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let id = (wg.y * p.grid_x + wg.x) * WORKGROUP + thread;
-  let n = p.width / LANES;
-  if (id >= p.rows * n) {
-    return;
-  }
-  let row = id / n;
-  let c = id % n;
+#if QUANT
+#include "quantize_act/quantize_group.wgsl"
+#endif
+
+// VALUE c of a row of out.
+fn value_at(row: u32, c: u32) -> VALUE {
   let half = p.half / LANES;
   let group = (p.in_offset + row * p.in_stride) / LANES + c / half * half * 2u;
 #if INTERLEAVED
   let a = in[group + c % half * 2u];
   let b = in[group + c % half * 2u + 1u];
 #if VEC4
-  let value = gated(vec4<f32>(a.x, a.z, b.x, b.z), vec4<f32>(a.y, a.w, b.y, b.w));
+  return gated(vec4<f32>(a.x, a.z, b.x, b.z), vec4<f32>(a.y, a.w, b.y, b.w));
 #else
-  let value = gated(a, b);
+  return gated(a, b);
 #endif
 #else
-  let value = gated(in[group + c % half], in[group + c % half + half]);
+  return gated(in[group + c % half], in[group + c % half + half]);
 #endif
-  out[(p.out_offset + row * p.out_stride) / LANES + c] = value;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let id = (wg.y * p.grid_x + wg.x) * WORKGROUP + thread;
+  let n = p.width / LANES / VALUES;  // threads a row
+  if (id >= p.rows * n) {
+    return;
+  }
+  let row = id / n;
+  let c = id % n * VALUES;
+  let to = (p.out_offset + row * p.out_stride) / LANES + c;
+#unroll i VALUES
+  let v{i} = value_at(row, c + {i}u);
+  out[to + {i}u] = v{i};
+#end
+#if QUANT
+  quantize_group(id, v0, v1, v2, v3, v4, v5, v6, v7);
+#endif
 }

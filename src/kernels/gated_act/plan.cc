@@ -4,10 +4,11 @@
 
 namespace doppler::kernels {
 
-GatedActPlan plan_gated_act(uint32_t rows, uint32_t width, bool aligned, const gpu::Caps& caps) {
+GatedActPlan plan_gated_act(uint32_t rows, uint32_t width, bool aligned, bool quant, const gpu::Caps& caps) {
   GatedActPlan plan;
   plan.vec4 = aligned;
-  plan.grid = grid_for(ceil_div(uint64_t{rows} * (aligned ? width / 4 : width), plan.workgroup), caps);
+  const uint32_t columns = quant ? 32 : aligned ? 4 : 1;  // a thread
+  plan.grid = grid_for(ceil_div(uint64_t{rows} * (width / columns), plan.workgroup), caps);
   plan.reason = aligned ? "rows of whole vec4" : "offset, stride, width or half a group is no multiple of 4";
   return plan;
 }

@@ -23,7 +23,8 @@ struct GatedActPlan {
   std::string reason;
 };
 
-/// `aligned`: every offset, stride, the width and half a group are multiples of 4.
-GatedActPlan plan_gated_act(uint32_t rows, uint32_t width, bool aligned, const gpu::Caps& caps);
+/// `aligned`: every offset, stride, the width and half a group are multiples of 4. `quant`: 32 columns
+/// a thread.
+GatedActPlan plan_gated_act(uint32_t rows, uint32_t width, bool aligned, bool quant, const gpu::Caps& caps);
 
 }  // namespace doppler::kernels

@@ -21,15 +21,24 @@ QuantizedAct quantized_act(const gpu::Buffer& buffer, uint32_t rows, uint32_t co
   return {&buffer, rows, columns, quant_bytes(rows, columns)};
 }
 
+Result<void> check_quantized(std::string_view op, const Matrix& x, const QuantizedAct& out) {
+  if (out.buffer == nullptr || out.buffer == x.buffer || out.rows != x.rows || out.columns != x.width ||
+      out.buffer->bytes() < quantized_act_bytes(x.rows, x.width))
+    return fail(ErrorCode::kBadInput, "[{}] a buffer of its own with {} bytes for {} x {} int8 values wanted",
+                op, quantized_act_bytes(x.rows, x.width), x.rows, x.width);
+  return {};
+}
+
+std::array<gpu::Binding, 2> bind_quantized(const QuantizedAct& out) {
+  return {gpu::Binding{out.buffer, 0, out.scales_offset},
+          gpu::Binding{out.buffer, out.scales_offset, out.rows * groups_of(out.columns) * 8}};
+}
+
 Result<void> record_quantize_act(gpu::Device& device, gpu::Commands& commands, const QuantizeActArgs& args) {
   const gpu::Caps& caps = device.caps();
-  DOPPLER_CHECK_OK(check_shape("quantize_act", "x", args.x, args.out.rows, args.out.columns));
-  if (args.out.buffer == nullptr || args.out.buffer == args.x.buffer ||
-      args.out.buffer->bytes() < quantized_act_bytes(args.x.rows, args.x.width))
-    return fail(ErrorCode::kBadInput, "[quantize_act] out: a buffer of its own with {} bytes wanted",
-                quantized_act_bytes(args.x.rows, args.x.width));
+  DOPPLER_CHECK_OK(check_matrix("quantize_act", "x", args.x));
+  DOPPLER_CHECK_OK(check_quantized("quantize_act", args.x, args.out));
   const QuantizeActPlan plan = plan_quantize_act(args.x.rows, args.x.width, aligned4(args.x), caps);
-  // Both outputs lie in one buffer, which a dispatch may bind twice for writing: their ranges do not overlap.
   Defines defines;
   defines.number("WORKGROUP", plan.workgroup).flag("X_VEC4", plan.vec4);
   DOPPLER_TRY(const gpu::Pipeline* pipeline,
@@ -38,11 +47,8 @@ Result<void> record_quantize_act(gpu::Device& device, gpu::Commands& commands, c
   const BoundMatrix x = bind_matrix(args.x, caps);
   const uint32_t groups = static_cast<uint32_t>(groups_of(args.x.width));
   const QuantizeActParams params{args.x.rows, args.x.width, groups, args.x.stride, x.offset, plan.grid[0]};
-  const gpu::Binding bindings[] = {
-      x.binding,
-      {args.out.buffer, 0, args.out.scales_offset},
-      {args.out.buffer, args.out.scales_offset, uint64_t{args.x.rows} * groups * 8},
-  };
+  const auto [quants, scales] = bind_quantized(args.out);
+  const gpu::Binding bindings[] = {x.binding, quants, scales};
   commands.dispatch(*pipeline, bindings, gpu::as_params(params), plan.grid);
   return {};
 }

@@ -1,6 +1,8 @@
 #pragma once
 // Activations as int8: per 32 columns q = round(x / s), s = max|x| / 127. Input of the int8 form of linear.
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/common/matrix.h"
 #include "kernels/quantize_act/plan.h"
@@ -18,6 +20,12 @@ struct QuantizedAct {
 /// Bytes a buffer needs for rows x columns, and the QuantizedAct that describes it.
 uint64_t quantized_act_bytes(uint32_t rows, uint32_t columns);
 QuantizedAct quantized_act(const gpu::Buffer& buffer, uint32_t rows, uint32_t columns);
+
+/// kBadInput unless `out` has room for the matrix and a buffer of its own.
+Result<void> check_quantized(std::string_view op, const Matrix& x, const QuantizedAct& out);
+
+/// Its quants and its scales, as bindings of their own: one buffer bound twice at ranges that do not overlap.
+std::array<gpu::Binding, 2> bind_quantized(const QuantizedAct& out);
 
 struct QuantizeActArgs {
   Matrix x;

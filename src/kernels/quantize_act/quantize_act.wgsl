@@ -31,6 +31,8 @@ fn x_vec4(row: u32, i: u32) -> vec4<f32> {
 #endif
 }
 
+#include "quantize_act/quantize_group.wgsl"
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let id = (wg.y * p.grid_x + wg.x) * WORKGROUP + thread;
@@ -39,21 +41,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
   }
   let row = id / p.groups;
   let first = (id % p.groups) * 8u;
-  var most = vec4<f32>();
 #unroll i 8
   let x{i} = x_vec4(row, first + {i}u);
-  most = max(most, abs(x{i}));
 #end
-  let peak = max(max(most.x, most.y), max(most.z, most.w));
-  // Below 1e-30 the inverse would overflow; such a group counts as zero.
-  let inverse = select(0.0, 127.0 / peak, peak > 1e-30);
-  var sum = vec4<i32>();
-#unroll i 8
-  let q{i} = vec4<i32>(round(x{i} * inverse));
-  sum += q{i};
-#end
-  quants[id * 2u] = vec4<u32>(pack4xI8(q0), pack4xI8(q1), pack4xI8(q2), pack4xI8(q3));
-  quants[id * 2u + 1u] = vec4<u32>(pack4xI8(q4), pack4xI8(q5), pack4xI8(q6), pack4xI8(q7));
-  let s = peak / 127.0;
-  scales[id] = vec2<f32>(s, s * f32(sum.x + sum.y + sum.z + sum.w));
+  quantize_group(id, x0, x1, x2, x3, x4, x5, x6, x7);
 }

@@ -12,19 +12,34 @@ Result<void> check_weight_values(const gpu::Buffer* weight, uint32_t base, uint3
   return {};
 }
 
+// The int8 form takes whole rows of whole groups, four columns at a time.
+Result<void> check_quant(const std::optional<QuantizedAct>& quantized, const Matrix& out, uint32_t width,
+                         bool aligned) {
+  if (!quantized) return {};
+  if (!aligned || width % 32 != 0 || out.width != width)
+    return fail(ErrorCode::kBadInput,
+                "[rms_norm] whole rows of groups of 32 aligned columns wanted for int8, got {}", out.width);
+  return check_quantized("rms_norm", out, *quantized);
+}
+
+void bind(const std::optional<QuantizedAct>& quantized, std::vector<gpu::Binding>& bindings) {
+  if (!quantized) return;
+  for (const gpu::Binding& binding : bind_quantized(*quantized)) bindings.push_back(binding);
+}
+
 uint32_t side_of(uint32_t workgroup) { return workgroup == 256 ? 16 : 8; }
 
 Result<const gpu::Pipeline*> norm_pipeline(gpu::Device& device, const RmsNormPlan& plan, bool add,
-                                           bool x_in_place, bool b) {
+                                           bool x_in_place, bool quant) {
   Defines defines;
   defines.flag("VEC4", plan.vec4)
       .set("VALUE", plan.vec4 ? "vec4<f32>" : "f32")
       .number("LANES", plan.vec4 ? 4 : 1);
-  defines.flag("ADD", add).flag("X_IN_PLACE", x_in_place).flag("B", b);
+  defines.flag("ADD", add).flag("X_IN_PLACE", x_in_place).flag("B", add).flag("QUANT", quant);
   defines.number("WORKGROUP", plan.workgroup).number("SIDE", side_of(plan.workgroup));
   const std::string label =
-      fmt::format("{}/{}/wg{}{}", add ? "add_rms_norm" : "rms_norm", plan.vec4 ? "vec4" : "scalar",
-                  plan.workgroup, x_in_place ? "/inplace" : "");
+      fmt::format("{}/{}/wg{}{}{}", add ? "add_rms_norm" : "rms_norm", plan.vec4 ? "vec4" : "scalar",
+                  plan.workgroup, x_in_place ? "/inplace" : "", quant ? "/int8" : "");
   return kernel_pipeline(device, label, "rms_norm/rms_norm.wgsl", defines);
 }
 
@@ -44,8 +59,10 @@ Result<void> record_rms_norm(gpu::Device& device, gpu::Commands& commands, const
 
   const uint32_t groups = args.x.width / width;
   const bool aligned = aligned4(args.x) && aligned4(args.out) && width % 4 == 0 && args.weight_base % 4 == 0;
+  DOPPLER_CHECK_OK(check_quant(args.quantized, args.out, width, aligned));
   const RmsNormPlan plan = args.plan ? *args.plan : plan_rms_norm(args.x.rows, groups, width, aligned, caps);
-  DOPPLER_TRY(const gpu::Pipeline* pipeline, norm_pipeline(device, plan, false, in_place, false));
+  DOPPLER_TRY(const gpu::Pipeline* pipeline,
+              norm_pipeline(device, plan, false, in_place, args.quantized.has_value()));
   const BoundMatrix x = bind_matrix(args.x, caps), out = bind_matrix(args.out, caps);
   RmsNormParams params{};
   params.rows = args.x.rows;
@@ -63,6 +80,7 @@ Result<void> record_rms_norm(gpu::Device& device, gpu::Commands& commands, const
   if (!in_place) bindings.push_back(x.binding);
   bindings.push_back({args.weight});
   bindings.push_back(out.binding);
+  bind(args.quantized, bindings);
   commands.dispatch(*pipeline, bindings, gpu::as_params(params), plan.grid);
   return {};
 }
@@ -90,8 +108,10 @@ Result<void> record_add_rms_norm(gpu::Device& device, gpu::Commands& commands, c
 
   const bool aligned =
       aligned4(a) && aligned4(b) && aligned4(args.sum) && aligned4(args.out) && args.weight_base % 4 == 0;
+  DOPPLER_CHECK_OK(check_quant(args.quantized, args.out, width, aligned));
   const RmsNormPlan plan = plan_rms_norm(rows, 1, width, aligned, caps);
-  DOPPLER_TRY(const gpu::Pipeline* pipeline, norm_pipeline(device, plan, true, in_place, true));
+  DOPPLER_TRY(const gpu::Pipeline* pipeline,
+              norm_pipeline(device, plan, true, in_place, args.quantized.has_value()));
   const BoundMatrix x = bind_matrix(a, caps), other = bind_matrix(b, caps), sum = bind_matrix(args.sum, caps),
                     out = bind_matrix(args.out, caps);
   const RmsNormParams params{rows,         1,
@@ -108,6 +128,7 @@ Result<void> record_add_rms_norm(gpu::Device& device, gpu::Commands& commands, c
   bindings.push_back(sum.binding);
   bindings.push_back({args.weight});
   bindings.push_back(out.binding);
+  bind(args.quantized, bindings);
   commands.dispatch(*pipeline, bindings, gpu::as_params(params), plan.grid);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/common/matrix.h"
+#include "kernels/quantize_act/quantize_act.h"
 #include "kernels/rms_norm/plan.h"
 
 namespace doppler::kernels {
@@ -16,8 +17,9 @@ struct RmsNormArgs {
   uint32_t weight_base = 0;             // in floats, where the weight begins in its buffer
   float weight_offset = 0;
   float eps = 1e-6f;
-  std::optional<RmsNormPlan> plan;  // pins the plan; nullopt: plan_rms_norm()
-  Matrix out;                       // same shape; may be x itself (in place: same buffer, offset and stride)
+  std::optional<RmsNormPlan> plan;        // pins the plan; nullopt: plan_rms_norm()
+  std::optional<QuantizedAct> quantized;  // out as int8 too: whole rows of whole groups, all aligned
+  Matrix out;  // same shape; may be x itself (in place: same buffer, offset and stride)
 };
 
 Result<void> record_rms_norm(gpu::Device& device, gpu::Commands& commands, const RmsNormArgs& args);
@@ -31,7 +33,8 @@ struct AddRmsNormArgs {
   uint32_t weight_base = 0;
   float weight_offset = 0;
   float eps = 1e-6f;
-  Matrix out;  // a buffer that is none of the others
+  std::optional<QuantizedAct> quantized;  // out as int8 too: whole groups, all aligned
+  Matrix out;                             // a buffer that is none of the others
 };
 
 Result<void> record_add_rms_norm(gpu::Device& device, gpu::Commands& commands, const AddRmsNormArgs& args);

@@ -1,5 +1,5 @@
 // out = x * inverseSqrt(mean(x^2) + eps) * (weight + weight_offset), one workgroup per group of `width` columns; with
-// ADD, x = a + b first, kept in `sum`.
+// ADD, x = a + b first, kept in `sum`; with QUANT, out also as int8 groups of 32 columns.
 struct Params {
   rows: u32, groups: u32, width: u32, x_stride: u32,
   x_offset: u32, out_stride: u32, out_offset: u32, weight_base: u32,
@@ -18,9 +18,17 @@ struct Params {
 #endif
 @group(0) @binding(next) var<storage, read> weight: array<VALUE>;  // [width]
 @group(0) @binding(next) var<storage, read_write> out: array<VALUE>;  // [rows, out_stride]
+#if QUANT
+@group(0) @binding(next) var<storage, read_write> quants: array<vec4<u32>>;  // [rows, width / 32, 2]
+@group(0) @binding(next) var<storage, read_write> scales: array<vec2<f32>>;  // [rows, width / 32]
+#endif
 @group(0) @binding(next) var<uniform> p: Params;
 
 #include "common/workgroup_sum.wgsl"
+
+#if QUANT
+#include "quantize_act/quantize_group.wgsl"
+#endif
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -65,9 +73,30 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
   let mean = workgroup_sum(squares, thread) / f32(p.width);
 #endif
   let factor = inverseSqrt(mean + p.eps);
+#if QUANT
+  storageBarrier();  // sums that other threads wrote are read below
+#endif
   if (!live) {
     return;
   }
+#if QUANT
+  for (var g = thread; g < n / 8u; g += WORKGROUP) {
+#unroll i 8
+    let at{i} = g * 8u + {i}u;
+#if ADD
+    let v{i} = sum[sum_at + at{i}] * factor * (weight[weight_at + at{i}] + p.weight_offset);
+#else
+#if X_IN_PLACE
+    let v{i} = out[out_at + at{i}] * factor * (weight[weight_at + at{i}] + p.weight_offset);
+#else
+    let v{i} = x[x_at + at{i}] * factor * (weight[weight_at + at{i}] + p.weight_offset);
+#endif
+#endif
+    out[out_at + at{i}] = v{i};
+#end
+    quantize_group(row * (n / 8u) + g, v0, v1, v2, v3, v4, v5, v6, v7);
+  }
+#else
   for (var i = thread; i < n; i += WORKGROUP) {
 #if ADD
     let v = sum[sum_at + i];
@@ -80,4 +109,5 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
 #endif
     out[out_at + i] = v * factor * (weight[weight_at + i] + p.weight_offset);
   }
+#endif
 }
