@@ -263,7 +263,7 @@ Result<std::unique_ptr<Executor>> make_gpu_executor(std::shared_ptr<gpu::Device>
       of_others = total;
       return progress(what, done, total + of_experts);
     };
-  DOPPLER_TRY(GpuWeights uploaded, GpuWeights::upload(*device, graph, fixed.parts, weights, with_experts));
+  DOPPLER_TRY(GpuWeights uploaded, GpuWeights::upload(*device, graph, fixed, weights, with_experts));
   auto experts = ExpertPools::make(*device, fixed);
   if (!experts && experts.error().code == ErrorCode::kOutOfMemory && !fixed.experts_on_demand)
     return fail(ErrorCode::kOutOfMemory, "{}; --expert-memory keeps only some experts there",

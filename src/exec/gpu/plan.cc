@@ -210,6 +210,7 @@ class Planner {
     for (size_t w = 0; w < node.weights.size(); ++w) {
       const graph::Weight& weight = graph_.weights[node.weights[w]];
       const std::vector<WeightPart>& parts = fixed_.parts[node.weights[w]];
+      if (parts.empty()) continue;  // a part of the one before
       const graph::WeightId bias = node.biases.empty() ? kNone : node.biases[w];
       const bool int8 = takes_int8(weight);
       if (int8 && !(quantized_ && same(*quantized_, node.in))) {
@@ -235,10 +236,11 @@ class Planner {
         step.part = part;
         step.column = column;
         step.int8 = int8;
-        step.completes = part + 1 == parts.size() && w + 1 == node.weights.size();
+        step.completes = false;
         column += parts[part].rows;
       }
     }
+    (in_head_ ? plan_.head : plan_.body).back().completes = true;
     overwritten(node.out);
   }
 

@@ -78,7 +78,10 @@ struct SlotPlan {
 
 /// What stays the same for every pass of a graph on a device.
 struct StaticPlan {
-  std::vector<std::vector<WeightPart>> parts;  // per weight
+  std::vector<std::vector<WeightPart>> parts;  // per weight; none for one that lies below another
+  /// Per weight: those whose rows lie below its own in the same buffer, so that one product computes them
+  /// all. Its only part then has the rows of all.
+  std::vector<std::vector<graph::WeightId>> stacked;
   SlotPlan slots;
   uint32_t logit_rows = 1;       // most rows whose logits are computed at once
   uint64_t quantized_bytes = 0;  // int8 activations; 0: none

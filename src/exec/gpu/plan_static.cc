@@ -61,6 +61,37 @@ Result<std::vector<WeightPart>> parts_of(const graph::Weight& weight, const gpu:
   return parts;
 }
 
+// How often each weight is used.
+std::vector<uint32_t> uses_of(const Graph& graph) {
+  std::vector<uint32_t> uses(graph.weights.size(), 0);
+  for (const Node& node : graph.nodes)
+    for (const graph::WeightId id : node.weights) ++uses[id];
+  return uses;
+}
+
+// Puts neighbouring weights of a product below each other where they are of one type and fit one binding.
+void stack_weights(const Graph& graph, const Node& node, const std::vector<uint32_t>& uses,
+                   const gpu::Caps& caps, StaticPlan& fixed) {
+  if (node.op != Op::kLinear || !node.biases.empty()) return;
+  size_t first = 0;
+  for (size_t i = 1; i < node.weights.size(); ++i) {
+    const graph::WeightId top = node.weights[first], id = node.weights[i];
+    const graph::Weight &a = graph.weights[top], &b = graph.weights[id];
+    std::vector<WeightPart>& parts = fixed.parts[top];
+    const uint64_t rows = uint64_t{parts[0].rows} + b.rows;
+    const bool fits = parts.size() == 1 && rows <= UINT32_MAX &&
+                      kernels::rows_per_part(a.dtype, static_cast<uint32_t>(rows), a.columns,
+                                             caps.max_binding_bytes) == rows;
+    if (uses[top] != 1 || uses[id] != 1 || a.dtype != b.dtype || a.columns != b.columns || !fits) {
+      first = i;
+      continue;
+    }
+    parts[0].rows = static_cast<uint32_t>(rows);
+    fixed.parts[id].clear();
+    fixed.stacked[top].push_back(id);
+  }
+}
+
 // Ops whose weights are matrices, packed for the kernels.
 bool reads_matrices(Op op) {
   return op == Op::kLinear || op == Op::kEmbed || op == Op::kAddPosition || op == Op::kAddVector;
@@ -80,6 +111,8 @@ Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const 
   DOPPLER_CHECK_OK(check_runs(graph));
   StaticPlan fixed;
   fixed.parts.resize(graph.weights.size());
+  fixed.stacked.resize(graph.weights.size());
+  const std::vector<uint32_t> uses = uses_of(graph);
   for (const Node& node : graph.nodes) {
     if (node.op == Op::kAttention)
       fixed.scratch_bytes = std::max(fixed.scratch_bytes, kernels::attention_scratch_bytes(
@@ -93,6 +126,7 @@ Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const 
       if (fixed.parts[id].empty()) {
         DOPPLER_TRY(fixed.parts[id], parts_of(graph.weights[id], caps));
       }
+    stack_weights(graph, node, uses, caps, fixed);
   }
   DOPPLER_CHECK_OK(plan_experts(graph, caps, options, fixed));
   if (options.precision == Precision::kExact) fixed.quantized_bytes = 0;

@@ -59,16 +59,18 @@ std::vector<graph::WeightId> vectors_of(const graph::Graph& graph) {
   return ids;
 }
 
+/// `count` rows of a weight, from `rows` on, as rows [at, at + count) of the buffer.
 Result<void> upload_rows(gpu::Device& device, const gpu::Buffer& buffer, const kernels::PackedLayout& layout,
-                         const graph::Weight& weight, std::span<const std::byte> rows, uint64_t row_bytes,
+                         uint32_t at, uint32_t count, const graph::Weight& weight,
+                         std::span<const std::byte> rows, uint64_t row_bytes,
                          const graph::WeightSource& source, UploadMeter& meter) {
   const auto step = static_cast<uint32_t>(std::max<uint64_t>(kPieceBytes / row_bytes, 1));
   std::array<kernels::PackedSegment, 4> segments;
   uint64_t unreleased = 0;
-  for (uint32_t first = 0; first < layout.rows; first += step) {
-    const uint32_t count = std::min(step, layout.rows - first);
-    const uint64_t bytes = count * row_bytes;
-    kernels::pack_rows(layout, first, count, rows.subspan(first * row_bytes, bytes), row_bytes, segments);
+  for (uint32_t first = 0; first < count; first += step) {
+    const uint32_t some = std::min(step, count - first);
+    const uint64_t bytes = some * row_bytes;
+    kernels::pack_rows(layout, at + first, some, rows.subspan(first * row_bytes, bytes), row_bytes, segments);
     for (const kernels::PackedSegment& segment : segments)
       if (!segment.words.empty())
         DOPPLER_CHECK_OK(device.write(buffer, segment.offset, std::as_bytes(std::span(segment.words))));
@@ -105,14 +107,15 @@ Result<void> GpuWeights::upload_vectors(gpu::Device& device, const graph::Graph&
   return device.write(vectors_, 0, std::as_bytes(std::span(values)));
 }
 
-Result<void> GpuWeights::upload_matrix(gpu::Device& device, const graph::Weight& weight, graph::WeightId id,
-                                       const std::vector<WeightPart>& parts,
-                                       const graph::WeightSource& source, UploadMeter& meter) {
+Result<void> GpuWeights::upload_parts(gpu::Device& device, const graph::Graph& graph, graph::WeightId id,
+                                      const std::vector<WeightPart>& parts, const graph::WeightSource& source,
+                                      UploadMeter& meter) {
+  const graph::Weight& weight = graph.weights[id];
   DOPPLER_TRY(const graph::WeightData data, load(source, weight));
   for (const WeightPart& part : parts) {
     const kernels::PackedLayout layout = kernels::packed_layout(weight.dtype, part.rows, weight.columns);
     DOPPLER_TRY(gpu::Buffer buffer, device.create_buffer(layout.bytes, weight.name));
-    DOPPLER_CHECK_OK(upload_rows(device, buffer, layout, weight,
+    DOPPLER_CHECK_OK(upload_rows(device, buffer, layout, 0, part.rows, weight,
                                  data.bytes.subspan(part.first * data.row_bytes), data.row_bytes, source,
                                  meter));
     parts_[id].push_back({std::move(buffer), layout, part.first});
@@ -121,16 +124,41 @@ Result<void> GpuWeights::upload_matrix(gpu::Device& device, const graph::Weight&
   return {};
 }
 
-Result<GpuWeights> GpuWeights::upload(gpu::Device& device, const graph::Graph& graph,
-                                      const std::vector<std::vector<WeightPart>>& parts,
+// The rows of `top` and of those below it in one buffer.
+Result<void> GpuWeights::upload_stack(gpu::Device& device, const graph::Graph& graph, graph::WeightId top,
+                                      const StaticPlan& fixed, const graph::WeightSource& source,
+                                      UploadMeter& meter) {
+  const graph::Weight& first = graph.weights[top];
+  const kernels::PackedLayout layout =
+      kernels::packed_layout(first.dtype, fixed.parts[top][0].rows, first.columns);
+  DOPPLER_TRY(gpu::Buffer buffer, device.create_buffer(layout.bytes, first.name));
+  std::vector<graph::WeightId> ids{top};
+  ids.insert(ids.end(), fixed.stacked[top].begin(), fixed.stacked[top].end());
+  uint32_t at = 0;
+  for (const graph::WeightId id : ids) {
+    const graph::Weight& weight = graph.weights[id];
+    DOPPLER_TRY(const graph::WeightData data, load(source, weight));
+    DOPPLER_CHECK_OK(upload_rows(device, buffer, layout, at, weight.rows, weight, data.bytes, data.row_bytes,
+                                 source, meter));
+    source.release(weight);
+    at += weight.rows;
+  }
+  parts_[top].push_back({std::move(buffer), layout, 0});
+  return {};
+}
+
+Result<GpuWeights> GpuWeights::upload(gpu::Device& device, const graph::Graph& graph, const StaticPlan& fixed,
                                       const graph::WeightSource& source, const Progress& progress) {
   GpuWeights weights;
   weights.parts_.resize(graph.weights.size());
   UploadMeter meter(progress, graph);
   DOPPLER_CHECK_OK(weights.upload_vectors(device, graph, source, meter));
-  for (graph::WeightId id = 0; id < graph.weights.size(); ++id)
-    if (!parts[id].empty())
-      DOPPLER_CHECK_OK(weights.upload_matrix(device, graph.weights[id], id, parts[id], source, meter));
+  for (graph::WeightId id = 0; id < graph.weights.size(); ++id) {
+    if (!fixed.stacked[id].empty())
+      DOPPLER_CHECK_OK(weights.upload_stack(device, graph, id, fixed, source, meter));
+    else if (!fixed.parts[id].empty())
+      DOPPLER_CHECK_OK(weights.upload_parts(device, graph, id, fixed.parts[id], source, meter));
+  }
   DOPPLER_CHECK_OK(device.wait());  // staging goes, and an error of the copies shows here
   return weights;
 }

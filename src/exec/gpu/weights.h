@@ -17,8 +17,7 @@ class GpuWeights {
  public:
   /// Copies every weight, a few MiB of host memory at a time; the source's pages are released as they are
   /// read.
-  static Result<GpuWeights> upload(gpu::Device& device, const graph::Graph& graph,
-                                   const std::vector<std::vector<WeightPart>>& parts,
+  static Result<GpuWeights> upload(gpu::Device& device, const graph::Graph& graph, const StaticPlan& fixed,
                                    const graph::WeightSource& source, const Progress& progress);
 
   kernels::PackedWeight part(graph::WeightId weight, uint32_t index) const;
@@ -36,9 +35,11 @@ class GpuWeights {
   std::vector<std::vector<Part>> parts_;  // per weight
   Result<void> upload_vectors(gpu::Device& device, const graph::Graph& graph,
                               const graph::WeightSource& source, UploadMeter& meter);
-  Result<void> upload_matrix(gpu::Device& device, const graph::Weight& weight, graph::WeightId id,
-                             const std::vector<WeightPart>& parts, const graph::WeightSource& source,
-                             UploadMeter& meter);
+  Result<void> upload_parts(gpu::Device& device, const graph::Graph& graph, graph::WeightId id,
+                            const std::vector<WeightPart>& parts, const graph::WeightSource& source,
+                            UploadMeter& meter);
+  Result<void> upload_stack(gpu::Device& device, const graph::Graph& graph, graph::WeightId top,
+                            const StaticPlan& fixed, const graph::WeightSource& source, UploadMeter& meter);
 
   gpu::Buffer vectors_;
   std::vector<uint32_t> vector_base_;  // per weight; kNone for matrices
