@@ -42,8 +42,11 @@ class Planner {
       if (begins_head(graph_.nodes[i].op)) in_head_ = true;
       if (in_head_ && plan_.selected == 0) break;
       if (fuses_with_next(i)) {
-        add_norm(i);
+        add_norm(i, kNone);
         ++i;
+      } else if (options_.fuse && adds_normed(i)) {
+        add_norm(i + 1, i);
+        i += 2;
       } else if (const auto heads = options_.fuse ? heads_run(graph_, i) : std::nullopt) {
         add_heads(i, *heads);
         i = heads->write;
@@ -69,6 +72,21 @@ class Planner {
            norm.group == norm.in.width && norm.out.value != norm.in.value;
   }
 
+  // A norm whose out is only added to the residual, where that add fuses with the norm after it.
+  bool adds_normed(uint32_t i) const {
+    const Node& norm = graph_.nodes[i];
+    if (norm.op != Op::kRmsNorm || norm.group != norm.in.width || !fuses_with_next(i + 1)) return false;
+    const Node &sum = graph_.nodes[i + 1], &after = graph_.nodes[i + 2];
+    if (!same(sum.in2, norm.out) || sum.in.value == norm.out.value || norm.eps != after.eps ||
+        norm.weight_offset != after.weight_offset || norm.in.value == sum.out.value)
+      return false;
+    for (uint32_t other = 0; other < graph_.nodes.size(); ++other)
+      if (other != i + 1 &&
+          (graph_.nodes[other].in.value == norm.out.value || graph_.nodes[other].in2.value == norm.out.value))
+        return false;
+    return true;
+  }
+
   Step& push(StepKind kind, uint32_t node, std::string kernel, std::string shape, std::string reason) {
     Step step;
     step.kind = kind;
@@ -84,13 +102,17 @@ class Planner {
 
   static std::string_view vec(bool vec4) { return vec4 ? "vec4" : "scalar"; }
 
-  void add_norm(uint32_t i) {
+  // Node i adds, i + 1 normalises, `before` normalises what is added (kNone: nothing does).
+  void add_norm(uint32_t i, uint32_t before) {
     const Node& norm = graph_.nodes[i + 1];
     const uint32_t rows = rows_of(norm.in);
     const auto plan = kernels::plan_rms_norm(rows, 1, norm.group, aligned(norm.in), caps_);
-    push(StepKind::kAddRmsNorm, i, fmt::format("add_rms_norm/{}/wg{}", vec(plan.vec4), plan.workgroup),
-         fmt::format("{} x {}", rows, norm.group), plan.reason)
-        .norm_node = i + 1;
+    Step& step = push(
+        StepKind::kAddRmsNorm, i,
+        fmt::format("{}add_rms_norm/{}/wg{}", before == kNone ? "" : "norm_", vec(plan.vec4), plan.workgroup),
+        fmt::format("{} x {}", rows, norm.group), plan.reason);
+    step.norm_node = i + 1;
+    step.first_node = before;
     overwritten(graph_.nodes[i].out);
     overwritten(norm.out);
     quantize_along(i + 1);

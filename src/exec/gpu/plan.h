@@ -15,7 +15,7 @@ enum class StepKind : uint8_t {
   kGather,
   kAddRows,  // kAddPosition, kAddVector: one part of the table
   kRmsNorm,
-  kAddRmsNorm,  // a residual add and the norm that follows it
+  kAddRmsNorm,  // a residual add, the norm that follows it and, with first_node, the one before it
   kLayerNorm,
   kQuantizeAct,
   kLinear,  // one part of one weight
@@ -41,9 +41,9 @@ enum class StepKind : uint8_t {
 /// One record_x() call.
 struct Step {
   StepKind kind{};
-  uint32_t node = 0;                      // its number in the graph
-  uint32_t norm_node = graph::kNone;      // kAddRmsNorm: the norm's
-  uint32_t first_node = graph::kNone;     // kRopeKv: where the run begins
+  uint32_t node = 0;                   // its number in the graph
+  uint32_t norm_node = graph::kNone;   // kAddRmsNorm: the norm's
+  uint32_t first_node = graph::kNone;  // kRopeKv: where the run begins; kAddRmsNorm: a norm of what is added
   graph::WeightId weight = graph::kNone;  // kGather, kAddRows, kLinear
   graph::WeightId bias = graph::kNone;    // kLinear
   uint32_t part = 0;                      // of the weight

@@ -135,8 +135,11 @@ Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const 
   fixed.logit_rows =
       static_cast<uint32_t>(std::clamp<uint64_t>(logit_bytes / row_bytes, 1, options.max_chunk));
   if (graph.embedder) fixed.logit_rows = 1;  // one vector a text
-  const Plan shape_of_all = plan_graph(graph, fixed, options.max_chunk, fixed.logit_rows, caps, options);
-  fixed.slots = plan_slots(graph, shape_of_all, options.max_chunk, fixed.logit_rows, fixed.experts_on_demand);
+  GpuOptions apart = options;
+  apart.fuse = false;
+  const Plan plan = plan_graph(graph, fixed, options.max_chunk, fixed.logit_rows, caps, apart);
+  const Plan fused = plan_graph(graph, fixed, options.max_chunk, fixed.logit_rows, caps, options);
+  fixed.slots = plan_slots(graph, plan, options.max_chunk, fixed.logit_rows, fixed.experts_on_demand, &fused);
   return fixed;
 }
 

@@ -45,6 +45,11 @@ Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, co
     kernels::AddRmsNormArgs args;
     args.a = matrix(sum.in, pass);
     args.b = matrix(sum.in2, pass);
+    if (step.first_node != graph::kNone) {
+      const Node& before = graph_.nodes[step.first_node];
+      args.b = matrix(before.in, pass);
+      args.b_weight_base = weights_.vector_base(before.weights[0]);
+    }
     args.sum = matrix(sum.out, pass);
     args.weight = &weights_.vectors();
     args.weight_base = base;

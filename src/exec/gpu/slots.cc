@@ -64,21 +64,43 @@ size_t end_of_repeat(const std::vector<const Step*>& steps, size_t i) {
   return i;
 }
 
+// Per node: the last node of the fused step that it belongs to.
+std::vector<uint32_t> ends_of(const graph::Graph& graph, const Plan* fused) {
+  std::vector<uint32_t> ends(graph.nodes.size());
+  for (uint32_t i = 0; i < ends.size(); ++i) ends[i] = i;
+  if (fused == nullptr) return ends;
+  for (const std::vector<Step>* steps : {&fused->body, &fused->head})
+    for (const Step& step : *steps) {
+      const uint32_t last = step.norm_node == kNone ? step.node : step.norm_node;
+      for (uint32_t i = std::min(step.first_node, step.node); i <= last; ++i) ends[i] = last;
+    }
+  return ends;
+}
+
+// The last step of those that `ends` puts together with step i.
+size_t end_of_fused(const std::vector<const Step*>& steps, size_t i, const std::vector<uint32_t>& ends) {
+  const uint32_t end = ends[steps[i]->node];
+  while (i + 1 < steps.size() && steps[i + 1]->node <= end) ++i;
+  return i;
+}
+
 }  // namespace
 
 SlotPlan plan_slots(const graph::Graph& graph, const Plan& plan, uint32_t max_rows, uint32_t max_selected,
-                    bool repeated_experts) {
+                    bool repeated_experts, const Plan* fused) {
   std::vector<const Step*> steps;
   for (const Step& step : plan.body) steps.push_back(&step);
   const size_t head_start = steps.size();
   for (const Step& step : plan.head) steps.push_back(&step);
 
+  const std::vector<uint32_t> ends = ends_of(graph, fused);
   constexpr size_t kForever = SIZE_MAX;
   std::vector<size_t> last_use(graph.values.size(), 0);
   std::vector<bool> made_by_body(graph.values.size(), false);
   for (size_t i = 0; i < steps.size(); ++i) {
     const Touched values = touched(graph, *steps[i]);
-    const size_t until = repeated_experts ? end_of_repeat(steps, i) : i;
+    const size_t repeat = repeated_experts ? end_of_repeat(steps, i) : i;
+    const size_t until = std::max(repeat, end_of_fused(steps, i, ends));
     for (graph::ValueId id : values.in)
       last_use[id] = i >= head_start && made_by_body[id] ? kForever : std::max(last_use[id], until);
     for (graph::ValueId id : values.out) {

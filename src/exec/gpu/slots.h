@@ -8,8 +8,9 @@ namespace doppler::gpu_exec {
 /// results never share a buffer with what it reads: WebGPU forbids that. What the head reads of the body
 /// stays for good, since the head may run several times; so do the logits. With `repeated_experts` the steps
 /// between a kRoute and its last kExpertLinear may run several times as well: what they read or write is kept
-/// until the last of them.
+/// until the last of them. `plan` is the one without fused steps; `fused`, if given, is the one that runs as
+/// well: what a step of it reads is kept until its last node.
 SlotPlan plan_slots(const graph::Graph& graph, const Plan& plan, uint32_t max_rows, uint32_t max_selected,
-                    bool repeated_experts = false);
+                    bool repeated_experts = false, const Plan* fused = nullptr);
 
 }  // namespace doppler::gpu_exec

@@ -13,7 +13,7 @@ struct RmsNormParams {
   uint32_t x_offset, out_stride, out_offset, weight_base;
   uint32_t b_offset, b_stride, sum_offset, sum_stride;  // add_rms_norm only
   float eps, weight_offset;
-  uint32_t grid_x, pad = 0;
+  uint32_t grid_x, b_weight_base = 0;  // b_weight_base: where b has a norm of its own
 };
 static_assert(sizeof(RmsNormParams) == 64);
 

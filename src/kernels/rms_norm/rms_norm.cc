@@ -30,16 +30,20 @@ void bind(const std::optional<QuantizedAct>& quantized, std::vector<gpu::Binding
 uint32_t side_of(uint32_t workgroup) { return workgroup == 256 ? 16 : 8; }
 
 Result<const gpu::Pipeline*> norm_pipeline(gpu::Device& device, const RmsNormPlan& plan, bool add,
-                                           bool x_in_place, bool quant) {
+                                           bool x_in_place, bool norm_b, bool quant) {
   Defines defines;
   defines.flag("VEC4", plan.vec4)
       .set("VALUE", plan.vec4 ? "vec4<f32>" : "f32")
       .number("LANES", plan.vec4 ? 4 : 1);
-  defines.flag("ADD", add).flag("X_IN_PLACE", x_in_place).flag("B", add).flag("QUANT", quant);
+  defines.flag("ADD", add)
+      .flag("X_IN_PLACE", x_in_place)
+      .flag("B", add)
+      .flag("NORM_B", norm_b)
+      .flag("QUANT", quant);
   defines.number("WORKGROUP", plan.workgroup).number("SIDE", side_of(plan.workgroup));
-  const std::string label =
-      fmt::format("{}/{}/wg{}{}{}", add ? "add_rms_norm" : "rms_norm", plan.vec4 ? "vec4" : "scalar",
-                  plan.workgroup, x_in_place ? "/inplace" : "", quant ? "/int8" : "");
+  const std::string label = fmt::format("{}{}/{}/wg{}{}{}", norm_b ? "norm_" : "",
+                                        add ? "add_rms_norm" : "rms_norm", plan.vec4 ? "vec4" : "scalar",
+                                        plan.workgroup, x_in_place ? "/inplace" : "", quant ? "/int8" : "");
   return kernel_pipeline(device, label, "rms_norm/rms_norm.wgsl", defines);
 }
 
@@ -62,7 +66,7 @@ Result<void> record_rms_norm(gpu::Device& device, gpu::Commands& commands, const
   DOPPLER_CHECK_OK(check_quant(args.quantized, args.out, width, aligned));
   const RmsNormPlan plan = args.plan ? *args.plan : plan_rms_norm(args.x.rows, groups, width, aligned, caps);
   DOPPLER_TRY(const gpu::Pipeline* pipeline,
-              norm_pipeline(device, plan, false, in_place, args.quantized.has_value()));
+              norm_pipeline(device, plan, false, in_place, false, args.quantized.has_value()));
   const BoundMatrix x = bind_matrix(args.x, caps), out = bind_matrix(args.out, caps);
   RmsNormParams params{};
   params.rows = args.x.rows;
@@ -92,13 +96,16 @@ Result<void> run_rms_norm(gpu::Device& device, const RmsNormArgs& args) {
 Result<void> record_add_rms_norm(gpu::Device& device, gpu::Commands& commands, const AddRmsNormArgs& args) {
   const gpu::Caps& caps = device.caps();
   Matrix a = args.a, b = args.b;
-  if (same_place(b, args.sum)) std::swap(a, b);  // in place means that a is the sum
+  const bool norm_b = args.b_weight_base.has_value();
+  if (!norm_b && same_place(b, args.sum)) std::swap(a, b);  // in place means that a is the sum
   const uint32_t rows = a.rows, width = a.width;
   DOPPLER_CHECK_OK(check_matrix("add_rms_norm", "a", a));
   DOPPLER_CHECK_OK(check_shape("add_rms_norm", "b", b, rows, width));
   DOPPLER_CHECK_OK(check_shape("add_rms_norm", "sum", args.sum, rows, width));
   DOPPLER_CHECK_OK(check_shape("add_rms_norm", "out", args.out, rows, width));
   DOPPLER_CHECK_OK(check_weight_values(args.weight, args.weight_base, width));
+  const uint32_t b_base = args.b_weight_base.value_or(0);
+  DOPPLER_CHECK_OK(check_weight_values(args.weight, b_base, width));
   const bool in_place = same_place(a, args.sum);
   if (!in_place) DOPPLER_CHECK_OK(check_apart("add_rms_norm", "a", a, args.sum));
   DOPPLER_CHECK_OK(check_apart("add_rms_norm", "b", b, args.sum));
@@ -106,12 +113,12 @@ Result<void> record_add_rms_norm(gpu::Device& device, gpu::Commands& commands, c
   DOPPLER_CHECK_OK(check_apart("add_rms_norm", "b", b, args.out));
   DOPPLER_CHECK_OK(check_apart("add_rms_norm", "sum", args.sum, args.out));
 
-  const bool aligned =
-      aligned4(a) && aligned4(b) && aligned4(args.sum) && aligned4(args.out) && args.weight_base % 4 == 0;
+  const bool aligned = aligned4(a) && aligned4(b) && aligned4(args.sum) && aligned4(args.out) &&
+                       args.weight_base % 4 == 0 && b_base % 4 == 0;
   DOPPLER_CHECK_OK(check_quant(args.quantized, args.out, width, aligned));
   const RmsNormPlan plan = plan_rms_norm(rows, 1, width, aligned, caps);
   DOPPLER_TRY(const gpu::Pipeline* pipeline,
-              norm_pipeline(device, plan, true, in_place, args.quantized.has_value()));
+              norm_pipeline(device, plan, true, in_place, norm_b, args.quantized.has_value()));
   const BoundMatrix x = bind_matrix(a, caps), other = bind_matrix(b, caps), sum = bind_matrix(args.sum, caps),
                     out = bind_matrix(args.out, caps);
   const RmsNormParams params{rows,         1,
@@ -121,7 +128,7 @@ Result<void> record_add_rms_norm(gpu::Device& device, gpu::Commands& commands, c
                              other.offset, b.stride,
                              sum.offset,   args.sum.stride,
                              args.eps,     args.weight_offset,
-                             plan.grid[0]};
+                             plan.grid[0], b_base};
   std::vector<gpu::Binding> bindings;
   if (!in_place) bindings.push_back(x.binding);
   bindings.push_back(other.binding);

@@ -25,14 +25,17 @@ struct RmsNormArgs {
 Result<void> record_rms_norm(gpu::Device& device, gpu::Commands& commands, const RmsNormArgs& args);
 Result<void> run_rms_norm(gpu::Device& device, const RmsNormArgs& args);
 
-/// sum = a + b; out = rms_norm(sum), rows only: one dispatch for a residual add and the norm that follows it.
+/// sum = a + b, or a + rms_norm(b); out = rms_norm(sum), rows only: one dispatch for a residual add and the
+/// norms around it.
 struct AddRmsNormArgs {
   Matrix a, b;
   Matrix sum;  // a or b itself (in place: same buffer, offset and stride), or a buffer of its own
   const gpu::Buffer* weight = nullptr;
   uint32_t weight_base = 0;
-  float weight_offset = 0;
-  float eps = 1e-6f;
+  /// Set: b is normalised before it is added, by the weight that begins here in the same buffer.
+  std::optional<uint32_t> b_weight_base;
+  float weight_offset = 0;                // of both norms
+  float eps = 1e-6f;                      // of both
   std::optional<QuantizedAct> quantized;  // out as int8 too: whole groups, all aligned
   Matrix out;                             // a buffer that is none of the others
 };

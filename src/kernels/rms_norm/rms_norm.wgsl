@@ -1,10 +1,10 @@
 // out = x * inverseSqrt(mean(x^2) + eps) * (weight + weight_offset), one workgroup per group of `width` columns; with
-// ADD, x = a + b first, kept in `sum`; with QUANT, out also as int8 groups of 32 columns.
+// ADD, x = a + b first, kept in `sum`, where NORM_B has b normalised before, with a weight of its own; with QUANT, out also as int8 groups of 32 columns.
 struct Params {
   rows: u32, groups: u32, width: u32, x_stride: u32,
   x_offset: u32, out_stride: u32, out_offset: u32, weight_base: u32,
   b_offset: u32, b_stride: u32, sum_offset: u32, sum_stride: u32,
-  eps: f32, weight_offset: f32, grid_x: u32, pad: u32,
+  eps: f32, weight_offset: f32, grid_x: u32, b_weight_base: u32,
 }
 
 #if !X_IN_PLACE
@@ -47,13 +47,32 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
   let b_at = (p.b_offset + row * p.b_stride) / LANES;
   let sum_at = (p.sum_offset + row * p.sum_stride) / LANES;
 #endif
+#if NORM_B
+  var b_squares = VALUE();
+  for (var i = thread; i < n; i += WORKGROUP) {
+    b_squares += b[b_at + i] * b[b_at + i];
+  }
+#if VEC4
+  let b_mean = workgroup_sum(dot(b_squares, vec4<f32>(1.0)), thread) / f32(p.width);
+#else
+  let b_mean = workgroup_sum(b_squares, thread) / f32(p.width);
+#endif
+  let b_factor = inverseSqrt(b_mean + p.eps);
+  let b_weight_at = p.b_weight_base / LANES;
+  workgroupBarrier();  // before the sums' memory is used again
+#endif
   var squares = VALUE();
   for (var i = thread; i < n; i += WORKGROUP) {
 #if ADD
-#if X_IN_PLACE
-    let v = sum[sum_at + i] + b[b_at + i];
+#if NORM_B
+    let added = b[b_at + i] * b_factor * (weight[b_weight_at + i] + p.weight_offset);
 #else
-    let v = x[x_at + i] + b[b_at + i];
+    let added = b[b_at + i];
+#endif
+#if X_IN_PLACE
+    let v = sum[sum_at + i] + added;
+#else
+    let v = x[x_at + i] + added;
 #endif
     if (live) {
       sum[sum_at + i] = v;
