@@ -1,6 +1,7 @@
 // Kernels that do several ops in one dispatch: the same as those ops one after the other.
 #include <cstring>
 
+#include "kernels/attention/attention.h"
 #include "kernels/gated_act/gated_act.h"
 #include "kernels/quantize_act/reference.h"
 #include "kernels/rms_norm/reference.h"
@@ -250,6 +251,49 @@ TEST_CASE("rope_kv refuses heads that do not fit") {
   const auto done = run_rope_kv(device, args);
   REQUIRE(!done);
   CHECK(done.error().code == ErrorCode::kBadInput);
+}
+
+TEST_CASE("attention writes its out as int8 too, from one split or several") {
+  gpu::Device& device = gpu::test_device();
+  for (const uint32_t head_dim : {32u, 64u, 256u})
+    for (const uint32_t position : {0u, 200u})
+      for (const uint32_t rows : {1u, 4u}) {
+        CAPTURE(head_dim);
+        CAPTURE(position);
+        CAPTURE(rows);
+        const uint32_t heads = 4, kv_heads = 2, kv = kv_heads * head_dim, width = heads * head_dim;
+        const uint32_t length = position + rows;
+        const gpu::Buffer q = upload(device, random_floats(1, size_t{rows} * width)),
+                          k = upload(device, random_floats(2, size_t{length} * kv)),
+                          v = upload(device, random_floats(3, size_t{length} * kv)),
+                          plain = filled(device, size_t{rows} * width),
+                          out = filled(device, size_t{rows} * width);
+        AttentionArgs args;
+        args.q = matrix(q, rows, width);
+        args.cache = {&k, &v, kv, length, KvElement::kF32};
+        args.out = matrix(plain, rows, width);
+        args.heads = heads;
+        args.kv_heads = kv_heads;
+        args.head_dim = head_dim;
+        args.position = position;
+        args.scale = 0.2f;
+        must(run_attention(device, args));
+
+        gpu::Caps hardware = device.caps();
+        hardware.hardware = true;
+        const AttentionShape shape{rows, heads, kv_heads, head_dim, position, 0};
+        args.plan = plan_attention(shape, true, hardware);
+        const gpu::Buffer scratch =
+            must(device.create_buffer(attention_scratch_bytes(heads, head_dim, hardware), "scratch"));
+        const auto int8 = int8_out(device, rows, width);
+        args.scratch = &scratch;
+        args.out = matrix(out, rows, width);
+        args.quantized = int8->act;
+        must(run_attention(device, args));
+        const std::vector<float> got = download(device, out);
+        CHECK(nmse(got, as_double(download(device, plain))) < 1e-11);
+        CHECK(nmse(dequantised(device, int8->act), quantize_act_reference(got, rows, width)) < 1e-6);
+      }
 }
 
 }  // namespace

@@ -171,7 +171,10 @@ class Planner {
         return table(i);
       case Op::kAttention:
         attention(i, rows_of(node.out));
-        break;
+        overwritten(node.out);
+        if (fixed_.scratch_bytes > 0 && plan_.rows <= kernels::attention_split_rows() && node.group % 32 == 0)
+          quantize_along(i);
+        return;
       case Op::kRoute:
       case Op::kExpertLinear:
       case Op::kExpertSum:

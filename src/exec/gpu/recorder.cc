@@ -155,6 +155,7 @@ Result<void> Recorder::record_attention(gpu::Commands& commands, const Step& ste
     args.sink_base = weights_.vector_base(node.weights[0]);
   }
   if (work_.scratch) args.scratch = &work_.scratch;
+  args.quantized = quantized_along(step, args.out);
   return kernels::record_attention(device_, commands, args);
 }
 

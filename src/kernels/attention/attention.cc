@@ -41,11 +41,18 @@ Result<void> record_attention(gpu::Device& device, gpu::Commands& commands, cons
   const AttentionShape shape{args.q.rows,   args.heads,    args.kv_heads,
                              args.head_dim, args.position, args.window};
   const AttentionPlan plan = args.plan ? *args.plan : plan_attention(shape, args.scratch != nullptr, caps);
-  const bool split = plan.splits > 1;
+  const bool quant = args.quantized.has_value();
+  if (quant && (args.q.rows > attention_split_rows() || args.head_dim % 32 != 0))
+    return fail(ErrorCode::kBadInput,
+                "[attention] at most {} rows and heads of whole groups of 32 wanted for int8, got {} and {}",
+                attention_split_rows(), args.q.rows, args.head_dim);
+  if (quant) DOPPLER_CHECK_OK(check_quantized("attention", args.out, *args.quantized));
+  const bool split = plan.splits > 1 || quant;
+  const uint64_t scratch_bytes = uint64_t{args.q.rows} * args.heads * plan.splits * (args.head_dim + 2) * 4;
   if (split && (args.scratch == nullptr || args.scratch == args.q.buffer || args.scratch == args.out.buffer ||
-                args.scratch->bytes() < plan.scratch_bytes))
+                args.scratch->bytes() < scratch_bytes))
     return fail(ErrorCode::kBadInput, "[attention] scratch: a buffer of its own with {} bytes wanted",
-                plan.scratch_bytes);
+                scratch_bytes);
 
   const bool f16 = args.cache.element == KvElement::kF16;
   const bool aligned = aligned4(args.q);
@@ -84,16 +91,22 @@ Result<void> record_attention(gpu::Device& device, gpu::Commands& commands, cons
   params.softcap = args.softcap;
   params.sink_base = args.sink_base;
   const uint64_t bytes = kv_bytes(args.cache.capacity, args.cache.width, args.cache.element);
-  const gpu::Binding parts{args.scratch, 0, plan.scratch_bytes};
+  const gpu::Binding parts{args.scratch, 0, scratch_bytes};
   std::vector<gpu::Binding> bindings{q.binding, {args.cache.k, 0, bytes}, {args.cache.v, 0, bytes}};
   if (sinks) bindings.push_back({args.sinks});
   bindings.push_back(split ? parts : out.binding);
   commands.dispatch(*pipeline, bindings, gpu::as_params(params), plan.grid);
   if (!split) return {};
 
+  Defines joining;
+  joining.flag("QUANT", quant).number("HEAD_DIM", args.head_dim);
+  const std::string joining_label =
+      quant ? fmt::format("attention/combine/int8/{}", args.head_dim) : "attention/combine";
   DOPPLER_TRY(const gpu::Pipeline* combine,
-              kernel_pipeline(device, "attention/combine", "attention/attention_combine.wgsl", Defines()));
-  const gpu::Binding joined[] = {parts, out.binding};
+              kernel_pipeline(device, joining_label, "attention/attention_combine.wgsl", joining));
+  std::vector<gpu::Binding> joined{parts, out.binding};
+  if (quant)
+    for (const gpu::Binding& binding : bind_quantized(*args.quantized)) joined.push_back(binding);
   commands.dispatch(*combine, joined, gpu::as_params(params), {args.heads, args.q.rows, 1});
   return {};
 }

@@ -7,6 +7,7 @@
 #include "kernels/attention/plan.h"
 #include "kernels/common/matrix.h"
 #include "kernels/kv_write/kv_write.h"
+#include "kernels/quantize_act/quantize_act.h"
 
 namespace doppler::kernels {
 
@@ -24,7 +25,10 @@ struct AttentionArgs {
   const gpu::Buffer* sinks = nullptr;    // f32 [heads]: exp(sink) joins a head's softmax sum; nullptr: none
   uint32_t sink_base = 0;                // in floats, where the sinks begin in their buffer
   const gpu::Buffer* scratch = nullptr;  // attention_scratch_bytes(); nullptr: keys are not split
-  std::optional<AttentionPlan> plan;     // pins the plan; nullopt: plan_attention()
+  /// Set: out as int8 too. Wants scratch, at most attention_split_rows() rows and heads of whole groups
+  /// of 32.
+  std::optional<QuantizedAct> quantized;
+  std::optional<AttentionPlan> plan;  // pins the plan; nullopt: plan_attention()
 };
 
 /// Enough scratch for every call with these heads (the split form is used for few rows only).

@@ -1,4 +1,5 @@
-// Joins the splits of attention: out = sum_s e^(m_s - m) a_s / sum_s e^(m_s - m) l_s. One workgroup per row and head.
+// Joins the splits of attention: out = sum_s e^(m_s - m) a_s / sum_s e^(m_s - m) l_s. One workgroup per row and head;
+// with QUANT it also writes its columns as int8.
 struct Params {
   rows: u32, heads: u32, kv_heads: u32, head_dim: u32,
   position: u32, window: u32, q_offset: u32, q_stride: u32,
@@ -8,7 +9,21 @@ struct Params {
 
 @group(0) @binding(next) var<storage, read> parts: array<f32>;  // [rows, heads, splits, head_dim + 2]: a, m, l
 @group(0) @binding(next) var<storage, read_write> out: array<f32>;  // [rows, out_stride]
+#if QUANT
+@group(0) @binding(next) var<storage, read_write> quants: array<vec4<u32>>;  // [rows, heads * head_dim / 32, 2]
+@group(0) @binding(next) var<storage, read_write> scales: array<vec2<f32>>;  // [rows, heads * head_dim / 32]
+#endif
 @group(0) @binding(next) var<uniform> p: Params;
+
+#if QUANT
+#include "quantize_act/quantize_group.wgsl"
+
+var<workgroup> values: array<f32, HEAD_DIM>;
+
+fn four(at: u32) -> vec4<f32> {
+  return vec4<f32>(values[at], values[at + 1u], values[at + 2u], values[at + 3u]);
+}
+#endif
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -28,5 +43,17 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
       total += factor * parts[at + p.head_dim + 1u];
     }
     out[p.out_offset + wg.y * p.out_stride + wg.x * p.head_dim + c] = sum / total;
+#if QUANT
+    values[c] = sum / total;
+#endif
   }
+#if QUANT
+  workgroupBarrier();
+  let groups = p.head_dim / 32u;
+  for (var g = thread; g < groups; g += 64u) {
+    let at = g * 32u;
+    quantize_group((wg.y * p.heads + wg.x) * groups + g, four(at), four(at + 4u), four(at + 8u), four(at + 12u),
+      four(at + 16u), four(at + 20u), four(at + 24u), four(at + 28u));
+  }
+#endif
 }
