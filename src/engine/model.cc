@@ -1,4 +1,5 @@
 // The public Model.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -20,6 +21,9 @@ bool is_directory(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);
 }
+
+constexpr uint32_t kDefaultChunk = 512;
+constexpr uint32_t kDefaultTextIds = 8192;  // of an embedder: its buffers grow with the longest text
 
 const gguf::GgufFile* as_gguf(const ModelState& state) {
   const TensorSource* source = state.model.source ? state.model.source.get() : state.text_source.get();
@@ -73,13 +77,20 @@ Result<Model> Model::load(std::string_view name, const LoadOptions& options) {
   state->info.vocab = config.vocab;
   state->info.max_context = config.max_context;
   state->info.end_ids = config.end_ids;
+  uint32_t chunk = options.max_chunk ? options.max_chunk : kDefaultChunk;
+  if (state->model.graph.embedder) {
+    const uint32_t limit = config.text_limit ? std::min(config.text_limit, config.max_context) : config.max_context;
+    chunk = std::min(limit, options.max_chunk ? options.max_chunk : kDefaultTextIds);
+    state->info.embedding_width = state->model.graph.logits.width;
+    state->info.max_text_ids = chunk;
+  }
   // A damaged tokenizer is found before weights go to a device.
   if (options.parts == LoadParts::kAll) DOPPLER_CHECK_OK(state->get_tokenizer());
   DOPPLER_TRY(state->backend,
               make_backend(state->model, {.device = options.device,
                                           .precision = options.precision,
                                           .threads = options.threads,
-                                          .max_chunk = options.max_chunk ? options.max_chunk : 512,
+                                          .max_chunk = chunk,
                                           .progress = options.progress}));
   state->info.device = state->backend.executor->device_name();
   state->info.on_gpu = state->backend.on_gpu;
@@ -137,6 +148,10 @@ Result<std::vector<std::string>> Model::token_texts(std::span<const int32_t> ids
 Result<Session> Model::new_session(const SessionOptions& options) const {
   if (!state_->backend.executor)
     return fail(ErrorCode::kBadInput, "[session] a model with weights wanted, only its tokenizer was loaded");
+  if (state_->info.embedding_width != 0)
+    return fail(ErrorCode::kBadInput,
+                "[session] a model that generates text wanted, {} makes embeddings; use `doppler embed`",
+                state_->info.name);
   const uint32_t most = state_->info.max_context;
   if (options.context > most)
     return fail(ErrorCode::kBadInput,
