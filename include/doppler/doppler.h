@@ -37,9 +37,9 @@ struct LoadOptions {
   /// `doppler devices` lists them.
   std::string device = "auto";
   Precision precision = Precision::kFast;
-  unsigned threads = 0;    // of the CPU; 0: the cores this process may use
-  /// Most prompt tokens a forward pass; 0: 512. Of an embedder: most tokens of a text, all of which go through
-  /// in one pass; 0: what the model takes, but at most 8192.
+  unsigned threads = 0;  // of the CPU; 0: the cores this process may use
+  /// Most prompt tokens a forward pass; 0: 512. Of an embedder: most tokens of a text, all of which go
+  /// through in one pass; 0: what the model takes, but at most 8192.
   uint32_t max_chunk = 0;
   LoadParts parts = LoadParts::kAll;
   Progress progress;  // of a download and of the upload to a device
@@ -85,8 +85,8 @@ struct SessionState;
 /// from several threads; generations on one model run one after the other.
 class Model {
  public:
-  /// `model` is a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name, which is downloaded
-  /// if it is not in the cache.
+  /// `model` is a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name, which is
+  /// downloaded if it is not in the cache.
   static Result<Model> load(std::string_view model, const LoadOptions& options = {});
 
   const ModelInfo& info() const;

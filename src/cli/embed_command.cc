@@ -47,7 +47,8 @@ std::string embedding_line(const Embedding& embedding) {
 Result<Json> answer(const Model& model, const std::string& text) {
   const auto line = nlohmann::json::parse(text, nullptr, false);
   if (!line.is_object() || !line.contains("text") || !line["text"].is_string())
-    return fail(ErrorCode::kBadInput, "[jsonl] an object with a string \"text\" a line wanted, got something else");
+    return fail(ErrorCode::kBadInput,
+                "[jsonl] an object with a string \"text\" a line wanted, got something else");
   if (line.size() != 1) {
     for (const auto& [key, value] : line.items())
       if (key != "text") return fail(ErrorCode::kBadInput, "[jsonl] text alone wanted, got \"{}\"", key);
@@ -136,12 +137,12 @@ void add_embed_command(CLI::App& app, Program& program) {
       "doppler embed all-minilm-l6-v2 \"A man is eating food.\" --json\n  doppler embed all-minilm-l6-v2 "
       "--file lines.txt");
   auto state = std::make_shared<EmbedCommand>();
-  command->add_option("MODEL", state->options.model,
-                      "a Hugging Face folder, a .gguf file, an RDRR directory or a catalogue name")
+  command
+      ->add_option("MODEL", state->options.model,
+                   "a Hugging Face folder, a .gguf file, an RDRR directory or a catalogue name")
       ->required();
   CLI::Option* text = command->add_option("TEXT", state->text, "the text; prints its numbers in one line");
-  CLI::Option* file =
-      command->add_option("--file", state->file, "each line of a file is a text; -: stdin");
+  CLI::Option* file = command->add_option("--file", state->file, "each line of a file is a text; -: stdin");
   command
       ->add_option("--context", state->options.context,
                    "most tokens of a text, whose end is cut beyond; default: the model's own limit")

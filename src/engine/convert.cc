@@ -35,7 +35,8 @@ void count_types(const std::vector<PlannedTensor>& tensors, ConvertReport& repor
 
 std::string listed(const std::map<std::string, uint64_t>& counts) {
   std::string list;
-  for (const auto& [what, count] : counts) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, what);
+  for (const auto& [what, count] : counts)
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, what);
   return list;
 }
 
@@ -47,8 +48,9 @@ void add_quant_notes(const Plan& plan, const ConvertOptions& options, ConvertRep
     if (tensor.form == Form::kRows && tensor.dtype != tensor.asked)
       ++narrow[fmt::format("{} in place of {}", dtype_name(tensor.dtype), dtype_name(tensor.asked))];
   if (!narrow.empty())
-    report.notes.push_back(fmt::format(
-        "Matrices whose rows are no multiple of 256 values took a type with blocks of 32: {}.", listed(narrow)));
+    report.notes.push_back(
+        fmt::format("Matrices whose rows are no multiple of 256 values took a type with blocks of 32: {}.",
+                    listed(narrow)));
 }
 
 void add_notes(const Plan& plan, const Source& source, const ConvertOptions& options, ConvertReport& report) {
@@ -102,9 +104,9 @@ Result<ConvertReport> convert(const std::string& source_path, const std::string&
   const bool same_types = std::all_of(tensors.begin(), tensors.end(), [](const PlannedTensor& tensor) {
     return tensor.dtype == tensor.from || tensor.dtype == DType::kU8;
   });
-  rdrr::Manifest manifest = source.rdrr
-                                ? rewrite_manifest(source.rdrr->manifest(), plan, same_types && !options.compat)
-                                : make_manifest(plan);
+  rdrr::Manifest manifest =
+      source.rdrr ? rewrite_manifest(source.rdrr->manifest(), plan, same_types && !options.compat)
+                  : make_manifest(plan);
   manifest.model_id = make_model_id(options.model_id.empty() ? plan.config.name : options.model_id);
   set_quantization(manifest, tensors);
 

@@ -82,7 +82,9 @@ void drop(rdrr::RawMembers& members, std::initializer_list<std::string_view> key
   });
 }
 
-std::string list_text(const std::vector<float>& values) { return fmt::format("[{}]", fmt::join(values, ",")); }
+std::string list_text(const std::vector<float>& values) {
+  return fmt::format("[{}]", fmt::join(values, ","));
+}
 
 void set_rope(const ModelConfig& config, rdrr::Rope& rope) {
   rope.interleaved = config.rope_interleaved;

@@ -144,8 +144,8 @@ class Planner {
     add_plain(*weight, name, entry.rdrr, group, paired);
     const Weight* bias = find(model::bias_name(weight->name));
     if (bias && !used_.contains(bias->name))
-      add_plain(*bias, model::bias_name(name), entry.rdrr == std::string_view("norm") ? "norm" : "other", group,
-                paired);
+      add_plain(*bias, model::bias_name(name), entry.rdrr == std::string_view("norm") ? "norm" : "other",
+                group, paired);
   }
 
   void add_plain(const Weight& weight, std::string name, std::string_view role, const std::string& group,
@@ -181,13 +181,15 @@ class Planner {
 
     for (const Weight* stack : {&gates.weight, &ups.weight, down})
       if (find(model::bias_name(stack->name)))
-        return fail(ErrorCode::kUnsupported, "[convert] experts without biases wanted, {} has one", stack->name);
+        return fail(ErrorCode::kUnsupported, "[convert] experts without biases wanted, {} has one",
+                    stack->name);
     for (uint32_t e = 0; e < config_.experts; ++e) {
       const auto one = [&](Role role, RowRange range, uint32_t rows) {
         range.expert = e;
         const uint64_t columns = range.weight.columns;
         add_rows(numbered(model::weight_name(plan_.config, role, layer), e), "expert",
-                 fmt::format("{}.expert.{}", group, e), {rows, columns}, {{rows, std::move(range), {}, 0, 0}});
+                 fmt::format("{}.expert.{}", group, e), {rows, columns},
+                 {{rows, std::move(range), {}, 0, 0}});
       };
       one(Role::kExpertGate, gates, ffn);
       one(Role::kExpertUp, ups, ffn);
@@ -197,11 +199,12 @@ class Planner {
   }
 
   /// gpt-oss: all experts in one tensor, gates and ups in alternate rows, with biases.
-  Result<void> add_packed(uint32_t layer, const std::string& group, const RowRange& gates, const RowRange& ups,
-                          const Weight& down) {
+  Result<void> add_packed(uint32_t layer, const std::string& group, const RowRange& gates,
+                          const RowRange& ups, const Weight& down) {
     if (gates.weight.dtype != ups.weight.dtype)
       return fail(ErrorCode::kUnsupported, "[convert] {} and {} of one type wanted, got {} and {}",
-                  gates.weight.name, ups.weight.name, dtype_name(gates.weight.dtype), dtype_name(ups.weight.dtype));
+                  gates.weight.name, ups.weight.name, dtype_name(gates.weight.dtype),
+                  dtype_name(ups.weight.dtype));
     ++plan_.packed_layers;
     const uint32_t ffn = config_.expert_ffn, experts = config_.experts;
     const std::string gate_up_name = model::weight_name(plan_.config, Role::kExpertGateUp, layer),
@@ -288,7 +291,8 @@ void choose_dtype(PlannedTensor& tensor, const std::optional<Quant>& quant, uint
       tensor.dtype = vocabulary ? DType::kF16 : quant->dtype;  // four bits cost a vocabulary's matrices most
   }
   const bool split = tensor.role == "expert" && tensor.shape.size() == 3 && tensor.dtype == DType::kMXFP4;
-  if (compat && !split && !original_reads(tensor.dtype, tensor.role, tensor.columns())) tensor.dtype = DType::kF16;
+  if (compat && !split && !original_reads(tensor.dtype, tensor.role, tensor.columns()))
+    tensor.dtype = DType::kF16;
 }
 
 /// Packed experts in MXFP4 become the two U8 tensors that Hugging Face's files and the original have.
@@ -370,8 +374,8 @@ Result<Plan> plan_conversion(const Source& source, const ConvertOptions& options
   DOPPLER_TRY(Plan plan, Planner(source).plan());
   for (PlannedTensor& tensor : plan.tensors) {
     choose_dtype(tensor, quant, plan.config.layers, options.compat);
-    if (tensor.dtype != tensor.from && is_packed(tensor.dtype) && is_packed(tensor.from) && !options.requantize &&
-        !options.compat)
+    if (tensor.dtype != tensor.from && is_packed(tensor.dtype) && is_packed(tensor.from) &&
+        !options.requantize && !options.compat)
       return fail(ErrorCode::kBadInput,
                   "[convert] --quant {} from F32, F16 or BF16 wanted, {} is {} already and would lose twice; "
                   "start from the float model, or add --requantize",

@@ -1,6 +1,6 @@
 #pragma once
-// What a conversion writes: every tensor's new name, role, group, storage type and place, and which rows of the
-// source it is made of.
+// What a conversion writes: every tensor's new name, role, group, storage type and place, and which rows of
+// the source it is made of.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,10 +37,10 @@ struct Part {
 };
 
 enum class Form {
-  kBytes,         // `source`, byte for byte
-  kRows,          // `parts`, one after the other
-  kMxfp4Pairs,    // of `parts` in MXFP4: 16 bytes a block, neighbouring values in one; a U8 tensor, "_blocks"
-  kMxfp4Scales,   // and the scale byte of each block; a U8 tensor, "_scales"
+  kBytes,        // `source`, byte for byte
+  kRows,         // `parts`, one after the other
+  kMxfp4Pairs,   // of `parts` in MXFP4: 16 bytes a block, neighbouring values in one; a U8 tensor, "_blocks"
+  kMxfp4Scales,  // and the scale byte of each block; a U8 tensor, "_scales"
 };
 
 struct PlannedTensor {

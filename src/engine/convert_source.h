@@ -20,9 +20,9 @@ struct Source {
   const rdrr::Manifest* manifest() const { return rdrr ? &rdrr->manifest() : nullptr; }
 };
 
-/// Opens a .gguf file, an RDRR directory or a Hugging Face folder. Its graph is built, which checks that every
-/// weight is there, in the right shape and of a type that runs. Errors: no model, damaged, or one that does not
-/// run.
+/// Opens a .gguf file, an RDRR directory or a Hugging Face folder. Its graph is built, which checks that
+/// every weight is there, in the right shape and of a type that runs. Errors: no model, damaged, or one that
+/// does not run.
 Result<Source> open_source(const std::string& path);
 
 }  // namespace doppler::convert_detail

@@ -62,20 +62,20 @@ struct Rows {
 };
 
 Result<graph::WeightData> load(const graph::WeightSource& weights, const RowRange& range) {
-  return range.weight.experts > 0 ? weights.load_expert(range.weight, range.expert) : weights.load(range.weight);
+  return range.weight.experts > 0 ? weights.load_expert(range.weight, range.expert)
+                                  : weights.load(range.weight);
 }
 
-/// Unpacks a row to f32 and packs it into the new type; it is padded with zeros to whole blocks. False: a value
-/// is beyond F16.
+/// Unpacks a row to f32 and packs it into the new type; it is padded with zeros to whole blocks. False: a
+/// value is beyond F16.
 bool repack_row(const PlannedTensor& tensor, const std::byte* from, std::span<float> values, std::byte* to) {
   const uint64_t columns = tensor.columns();
   dequantize(tensor.from, from, static_cast<size_t>(padded(tensor.from, columns)), values.data());
   // What pads the source's rows is not always zero.
   std::fill(values.begin() + static_cast<std::ptrdiff_t>(columns), values.end(), 0.0f);
   const auto row = values.first(static_cast<size_t>(columns));
-  const bool fits = tensor.dtype != DType::kF16 || std::none_of(row.begin(), row.end(), [](float v) {
-    return std::abs(v) > kLargestF16;
-  });
+  const bool fits = tensor.dtype != DType::kF16 ||
+                    std::none_of(row.begin(), row.end(), [](float v) { return std::abs(v) > kLargestF16; });
   quantize(tensor.dtype, values.data(), static_cast<size_t>(padded(tensor.dtype, columns)), to);
   return fits;
 }
@@ -176,7 +176,8 @@ Result<void> write_tensor(const model::LoadedModel& source, const PlannedTensor&
       std::vector<std::byte> out(static_cast<size_t>(row_bytes(tensor.dtype, columns)));
       for (uint64_t r = 0; r < tensor.rows(); ++r) {
         if (!repack_row(tensor, bytes.data.data() + r * stride, values, out.data()))
-          return fail(ErrorCode::kBadInput, "[convert] tensor {} holds values beyond F16's 65504", tensor.name);
+          return fail(ErrorCode::kBadInput, "[convert] tensor {} holds values beyond F16's 65504",
+                      tensor.name);
         DOPPLER_CHECK_OK(sink.put(out, stride));
       }
     }

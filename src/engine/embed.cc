@@ -8,12 +8,14 @@ Result<std::vector<float>> Model::embed(std::span<const int32_t> ids) const {
   if (!state_->backend.executor)
     return fail(ErrorCode::kBadInput, "[embed] a model with weights wanted, only its tokenizer was loaded");
   if (info.embedding_width == 0)
-    return fail(ErrorCode::kBadInput,
-                "[embed] a model that makes embeddings wanted, {} generates text; use `doppler run`, or a model "
-                "with a pooling such as all-minilm-l6-v2",
-                info.name);
+    return fail(
+        ErrorCode::kBadInput,
+        "[embed] a model that makes embeddings wanted, {} generates text; use `doppler run`, or a model "
+        "with a pooling such as all-minilm-l6-v2",
+        info.name);
   if (ids.empty() || ids.size() > info.max_text_ids)
-    return fail(ErrorCode::kBadInput, "[embed] 1 to {} token ids wanted, got {}", info.max_text_ids, ids.size());
+    return fail(ErrorCode::kBadInput, "[embed] 1 to {} token ids wanted, got {}", info.max_text_ids,
+                ids.size());
   const std::lock_guard lock(state_->run);
   if (!state_->text_kv) {
     const KvType type = state_->precision == Precision::kExact ? KvType::kF32 : KvType::kF16;

@@ -39,8 +39,8 @@ struct InspectReport {
   std::string not_runnable;                  // why
 };
 
-/// Opens a .gguf file, an RDRR directory or a Hugging Face folder. A valid container of a model that does not run here is no error.
-/// Errors: none of the three, or damaged.
+/// Opens a .gguf file, an RDRR directory or a Hugging Face folder. A valid container of a model that does not
+/// run here is no error. Errors: none of the three, or damaged.
 Result<InspectReport> inspect(const std::string& path);
 
 std::string to_json(const InspectReport& report, bool with_tensors);  // one JSON object

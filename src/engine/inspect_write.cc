@@ -90,11 +90,12 @@ std::string to_json(const InspectReport& report, bool with_tensors) {
 std::string to_text(const InspectReport& report, bool with_tensors) {
   std::string out;
   add_line(out, "path", report.path);
-  add_line(out, "format", fmt::format("{} {}",
-                                      report.format == "gguf"   ? "GGUF"
-                                      : report.format == "rdrr" ? "RDRR"
-                                                                : "safetensors,",
-                                      report.version));
+  add_line(out, "format",
+           fmt::format("{} {}",
+                       report.format == "gguf"   ? "GGUF"
+                       : report.format == "rdrr" ? "RDRR"
+                                                 : "safetensors,",
+                       report.version));
   add_line(out, "name", printable(report.name));
   add_line(out, "architecture", printable(report.architecture));
   add_line(out, "quantization", printable(report.quantization));

@@ -79,19 +79,19 @@ Result<Model> Model::load(std::string_view name, const LoadOptions& options) {
   state->info.end_ids = config.end_ids;
   uint32_t chunk = options.max_chunk ? options.max_chunk : kDefaultChunk;
   if (state->model.graph.embedder) {
-    const uint32_t limit = config.text_limit ? std::min(config.text_limit, config.max_context) : config.max_context;
+    const uint32_t limit =
+        config.text_limit ? std::min(config.text_limit, config.max_context) : config.max_context;
     chunk = std::min(limit, options.max_chunk ? options.max_chunk : kDefaultTextIds);
     state->info.embedding_width = state->model.graph.logits.width;
     state->info.max_text_ids = chunk;
   }
   // A damaged tokenizer is found before weights go to a device.
   if (options.parts == LoadParts::kAll) DOPPLER_CHECK_OK(state->get_tokenizer());
-  DOPPLER_TRY(state->backend,
-              make_backend(state->model, {.device = options.device,
-                                          .precision = options.precision,
-                                          .threads = options.threads,
-                                          .max_chunk = chunk,
-                                          .progress = options.progress}));
+  DOPPLER_TRY(state->backend, make_backend(state->model, {.device = options.device,
+                                                          .precision = options.precision,
+                                                          .threads = options.threads,
+                                                          .max_chunk = chunk,
+                                                          .progress = options.progress}));
   state->info.device = state->backend.executor->device_name();
   state->info.on_gpu = state->backend.on_gpu;
   state->info.device_reason = state->backend.reason;

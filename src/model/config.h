@@ -73,8 +73,8 @@ struct ModelConfig {
   bool gated_ffn = true;           // false: down(act(up x))
   bool transposed = false;         // linear weights are stored [in, out] (GPT-2 from Hugging Face)
   bool experts_transposed = false;  // so are stacks of experts (gpt-oss from Hugging Face)
-  bool sinks = false;              // one learned logit a head in every softmax (gpt-oss)
-  bool causal = true;              // false: an encoder
+  bool sinks = false;               // one learned logit a head in every softmax (gpt-oss)
+  bool causal = true;               // false: an encoder
   Pooling pooling = Pooling::kNone;
   bool normalize = false;   // embedders: to length 1
   uint32_t text_limit = 0;  // embedders: most ids of a text; 0: max_context

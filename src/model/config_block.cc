@@ -158,8 +158,8 @@ class Reader {
     DOPPLER_TRY(const std::optional<uint32_t> rotary, keys_.find_count("rotaryDim", 0, c_.head_dim));
     c_.rotary_dim = rotary.value_or(c_.head_dim);
     if (!c_.learned_positions && (c_.rotary_dim < 2 || c_.rotary_dim % 2 != 0))
-      return fail(ErrorCode::kBadFile, "[model] {}: an even rotaryDim from 2 to {} wanted, got {}", keys_.path(),
-                  c_.head_dim, c_.rotary_dim);
+      return fail(ErrorCode::kBadFile, "[model] {}: an even rotaryDim from 2 to {} wanted, got {}",
+                  keys_.path(), c_.head_dim, c_.rotary_dim);
     const std::optional<HfKeys> scaling = keys_.child("ropeScaling");
     return scaling ? read_scaling(*scaling) : Result<void>();
   }
@@ -188,7 +188,8 @@ class Reader {
     for (const std::vector<float>* list : {&s.short_factors, &s.long_factors})
       for (const float value : *list)
         if (!(value > 0))
-          return fail(ErrorCode::kBadFile, "[model] {}: RoPE factors above 0 wanted, got {}", keys.path(), value);
+          return fail(ErrorCode::kBadFile, "[model] {}: RoPE factors above 0 wanted, got {}", keys.path(),
+                      value);
     return {};
   }
 
@@ -220,7 +221,8 @@ class Reader {
     DOPPLER_TRY(const std::optional<uint32_t> limit, keys_.find_count("textLimit", 0, c_.max_context));
     c_.text_limit = limit.value_or(0);
     if (c_.pooling != Pooling::kNone || (c_.causal && c_.family != Family::kBert)) return {};
-    return fail(ErrorCode::kBadFile, "[model] {}: a pooling wanted for an encoder, it has none", keys_.path());
+    return fail(ErrorCode::kBadFile, "[model] {}: a pooling wanted for an encoder, it has none",
+                keys_.path());
   }
 
   const HfKeys& keys_;

@@ -1,6 +1,6 @@
 #pragma once
-// A ModelConfig as JSON text and back: what RDRR manifests of this project hold beside the original's own keys,
-// which cannot say everything that a family means.
+// A ModelConfig as JSON text and back: what RDRR manifests of this project hold beside the original's own
+// keys, which cannot say everything that a family means.
 #include <string>
 #include <string_view>
 
@@ -12,8 +12,8 @@ namespace doppler::model {
 /// Member of the manifest's top level that holds the text; other readers ignore it.
 inline constexpr std::string_view kConfigBlockKey = "nativeConfig";
 
-/// Everything but sizes, names, end ids and chat template, which manifests have places for. Numbers come back bit
-/// for bit.
+/// Everything but sizes, names, end ids and chat template, which manifests have places for. Numbers come back
+/// bit for bit.
 std::string config_block(const ModelConfig& config);
 
 /// Reads a block into a config whose sizes are set. `where` names the manifest in errors: a version or a name

@@ -31,7 +31,8 @@ struct Modules {
 // A folder's own name: nothing that leads out of the model's.
 bool is_inside(const std::string& path) {
   const fs::path p(path);
-  return !p.is_absolute() && std::none_of(p.begin(), p.end(), [](const fs::path& part) { return part == ".."; });
+  return !p.is_absolute() &&
+         std::none_of(p.begin(), p.end(), [](const fs::path& part) { return part == ".."; });
 }
 
 Result<Modules> read_modules(const std::string& path) {
@@ -51,8 +52,9 @@ Result<Modules> read_modules(const std::string& path) {
     } else if (name == "Pooling" && modules.pooling.empty()) {
       modules.pooling = module["path"].get<std::string>();
       if (modules.pooling.empty() || !is_inside(modules.pooling))
-        return fail(ErrorCode::kBadFile, "[model] {}: a folder of this model wanted for its pooling, got \"{}\"",
-                    path, printable(modules.pooling));
+        return fail(ErrorCode::kBadFile,
+                    "[model] {}: a folder of this model wanted for its pooling, got \"{}\"", path,
+                    printable(modules.pooling));
     } else {
       return fail(ErrorCode::kUnsupported,
                   "[model] {}: a transformer, its pooling and a normalisation wanted, got {}", path,
@@ -111,9 +113,10 @@ Result<void> read_hf_pooling(const std::string& directory, ModelConfig& c) {
   DOPPLER_TRY(const HfKeys keys, HfKeys::read(limits.string()));
   DOPPLER_TRY(const bool lower, keys.flag("do_lower_case", false));
   if (lower)
-    return fail(ErrorCode::kUnsupported,
-                "[model] {}: do_lower_case false wanted, since the tokenizer lowers letters where a model wants it",
-                limits.string());
+    return fail(
+        ErrorCode::kUnsupported,
+        "[model] {}: do_lower_case false wanted, since the tokenizer lowers letters where a model wants it",
+        limits.string());
   DOPPLER_TRY(const std::optional<uint32_t> limit, keys.find_count("max_seq_length", 1, UINT32_MAX));
   c.text_limit = std::min(limit.value_or(c.max_context), c.max_context);
   return {};

@@ -9,8 +9,8 @@
 namespace doppler::model {
 
 /// Sets pooling, normalize and text_limit. A BERT that has none of these files is pooled by mean and
-/// normalised; a decoder without them is no embedder. Errors name the file: damaged JSON, a pooling of several
-/// kinds, a module that does not run (a dense layer after the pooling).
+/// normalised; a decoder without them is no embedder. Errors name the file: damaged JSON, a pooling of
+/// several kinds, a module that does not run (a dense layer after the pooling).
 Result<void> read_hf_pooling(const std::string& directory, ModelConfig& config);
 
 }  // namespace doppler::model

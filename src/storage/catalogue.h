@@ -22,8 +22,8 @@ struct FolderFile {
   uint64_t bytes;
 };
 
-/// A model by name. Its file is the members of all wheels, one after the other; or, where `files` are listed, it
-/// is a folder of these, which is the member of the only wheel.
+/// A model by name. Its file is the members of all wheels, one after the other; or, where `files` are listed,
+/// it is a folder of these, which is the member of the only wheel.
 struct CatalogueEntry {
   std::string_view name;
   std::string_view summary;

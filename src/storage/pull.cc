@@ -177,12 +177,14 @@ Result<void> collect(const CatalogueEntry& entry, const std::string& unpacked, c
     const fs::path from = fs::path(unpacked) / file.path, to = fs::path(path) / file.path;
     DOPPLER_TRY(const std::string digest, hash_file_hex(HashKind::kSha256, from.string()));
     if (digest != file.sha256)
-      return fail(ErrorCode::kBadFile, "[pull] {} of {} with SHA-256 {} wanted, got {}; it was deleted: try again",
-                  file.path, entry.name, file.sha256, digest);
+      return fail(ErrorCode::kBadFile,
+                  "[pull] {} of {} with SHA-256 {} wanted, got {}; it was deleted: try again", file.path,
+                  entry.name, file.sha256, digest);
     std::error_code error;
     fs::create_directories(to.parent_path(), error);
     if (!error) fs::rename(from, to, error);
-    if (error) return fail(ErrorCode::kIo, "[pull] {} cannot be put in place: {}", to.string(), error.message());
+    if (error)
+      return fail(ErrorCode::kIo, "[pull] {} cannot be put in place: {}", to.string(), error.message());
     Descriptor written(open(to.c_str(), O_RDONLY | O_CLOEXEC));
     if (written.get() < 0 || fsync(written.get()) != 0)
       return fail(ErrorCode::kIo, "[pull] {} cannot be flushed: {}", to.string(), std::strerror(errno));

@@ -34,7 +34,8 @@ struct Folder {
 void check_refused(const Folder& folder, const std::string& says) {
   const std::string out = folder.dir.file("out");
   for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"run", folder.path.string(), "hello", "--max-tokens", "1", "--device", "cpu"},
+       {std::vector<std::string>{"run", folder.path.string(), "hello", "--max-tokens", "1", "--device",
+                                 "cpu"},
         {"convert", folder.path.string(), out}}) {
     const Ran ran = run_doppler(arguments);
     CAPTURE(arguments[0]);
@@ -233,7 +234,7 @@ TEST_CASE("tokenizers that are missing or damaged") {
     CAPTURE(text);
     const Folder folder;
     write_text(folder.file("tokenizer.json"), text);
-    check_refused(folder, "[tokenizer]");
+    check_refused(folder, "[tokenizer.json]");
   }
 }
 

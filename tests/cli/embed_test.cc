@@ -85,10 +85,10 @@ TEST_CASE("the wrong kind of model is one clear error") {
   CHECK(text.exit_code == 1);
   CHECK(text.one_error_line());
   CHECK(text.err.find("doppler run") != std::string::npos);
-  for (const Args& arguments : {Args{"run", model_path("all-minilm-l6-v2"), "hello", "--device", "cpu"},
-                                {"bench", model_path("all-minilm-l6-v2"), "--device", "cpu"},
-                                {"eval", model_path("all-minilm-l6-v2"), "--text", "/etc/passwd", "--device",
-                                 "cpu"}}) {
+  for (const Args& arguments :
+       {Args{"run", model_path("all-minilm-l6-v2"), "hello", "--device", "cpu"},
+        {"bench", model_path("all-minilm-l6-v2"), "--device", "cpu"},
+        {"eval", model_path("all-minilm-l6-v2"), "--text", "/etc/passwd", "--device", "cpu"}}) {
     const Ran ran = run_doppler(arguments);
     CAPTURE(arguments[0]);
     CHECK(ran.exit_code == 1);

@@ -74,8 +74,8 @@ TEST_CASE("an unknown command is named") {
 TEST_CASE("every command has help with an example") {
   const Ran all = run_doppler({"--help"});
   CHECK(all.exit_code == 0);
-  for (const char* command : {"run", "tokenize", "embed", "convert", "inspect", "verify", "devices", "bench", "eval",
-                              "plan", "pull", "list", "rm"}) {
+  for (const char* command : {"run", "tokenize", "embed", "convert", "inspect", "verify", "devices", "bench",
+                              "eval", "plan", "pull", "list", "rm"}) {
     CAPTURE(command);
     CHECK(all.out.find(command) != std::string::npos);
     const Ran one = run_doppler({command, "--help"});

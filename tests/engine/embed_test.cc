@@ -1,4 +1,5 @@
-// Embeddings through the public interface: the catalogue's MiniLM against transformers, and decoder embedders.
+// Embeddings through the public interface: the catalogue's MiniLM against transformers, and decoder
+// embedders.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -105,8 +106,9 @@ TEST_CASE("the empty text is valid, and a text that is too long keeps its last t
 
   LoadOptions shorter = on_cpu();
   shorter.max_chunk = 8;
-  CHECK(load(model_path("all-minilm-l6-v2"), shorter).embed("one two three four five six seven").value().ids ==
-        std::vector<int32_t>{101, 2028, 2048, 2093, 2176, 2274, 2416, 102});
+  CHECK(
+      load(model_path("all-minilm-l6-v2"), shorter).embed("one two three four five six seven").value().ids ==
+      std::vector<int32_t>{101, 2028, 2048, 2093, 2176, 2274, 2416, 102});
 }
 
 TEST_CASE("ids go in as they are, and wrong ones are refused") {
@@ -134,7 +136,8 @@ void make_decoder_embedder(const fs::path& folder, const char* pooling) {
 }
 
 TEST_CASE("a decoder embedder: straight from its folder and as RDRR the same vectors") {
-  for (const char* pooling : {"pooling_mode_mean_tokens", "pooling_mode_lasttoken", "pooling_mode_cls_token"}) {
+  for (const char* pooling :
+       {"pooling_mode_mean_tokens", "pooling_mode_lasttoken", "pooling_mode_cls_token"}) {
     CAPTURE(pooling);
     const TempDir folder;
     make_decoder_embedder(folder.path() / "m", pooling);

@@ -71,7 +71,8 @@ TEST_CASE("what does not run or is damaged is refused by name") {
            Case{"{}", "{}", "{}", "a list of modules"},
            Case{"[3]", "{}", "{}", "modules with type and path"},
            Case{R"([{"path": 1, "type": "x"}])", "{}", "{}", "modules with type and path"},
-           Case{R"([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])", "{}", "{}", "Dense"},
+           Case{R"([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])", "{}", "{}",
+                "Dense"},
            Case{R"([{"path": "../x", "type": "sentence_transformers.models.Pooling"}])", "{}", "{}",
                 "a folder of this model"},
            Case{R"([{"path": "/etc", "type": "sentence_transformers.models.Pooling"}])", "{}", "{}",
@@ -82,8 +83,10 @@ TEST_CASE("what does not run or is damaged is refused by name") {
            Case{kModules, R"({"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true})", "{}",
                 "alone wanted"},
            Case{kModules, R"({"pooling_mode_mean_tokens": "yes"})", "{}", "true or false"},
-           Case{kModules, R"({"pooling_mode_mean_tokens": true})", R"({"max_seq_length": 0})", "max_seq_length"},
-           Case{kModules, R"({"pooling_mode_mean_tokens": true})", R"({"do_lower_case": true})", "do_lower_case"},
+           Case{kModules, R"({"pooling_mode_mean_tokens": true})", R"({"max_seq_length": 0})",
+                "max_seq_length"},
+           Case{kModules, R"({"pooling_mode_mean_tokens": true})", R"({"do_lower_case": true})",
+                "do_lower_case"},
            Case{kModules, R"({"pooling_mode_mean_tokens": true})", "[1", "a JSON object"},
        }) {
     CAPTURE(one.says);

@@ -1,6 +1,6 @@
 #pragma once
-// Writes the tiny models of Hugging Face folders as GGUF files, with the names and keys that llama.cpp's converter
-// writes.
+// Writes the tiny models of Hugging Face folders as GGUF files, with the names and keys that llama.cpp's
+// converter writes.
 #include <cmath>
 #include <filesystem>
 #include <fstream>

