@@ -113,7 +113,8 @@ Result<ConvertReport> convert(const std::string& source_path, const std::string&
   DOPPLER_TRY(const std::unique_ptr<rdrr::Writer> writer,
               rdrr::Writer::create(directory, {options.shard_size_bytes, options.hash}));
   DOPPLER_CHECK_OK(write_text_files(source, *writer, manifest));
-  if (options.compat && manifest.eos_ids.empty())
+  const bool generates = plan.config.pooling == model::Pooling::kNone;
+  if (options.compat && generates && manifest.eos_ids.empty())
     return fail(ErrorCode::kUnsupported,
                 "[convert] {} names no end-of-sequence token, which --compat needs; convert it without",
                 source_path);

@@ -58,6 +58,15 @@ std::string numbered(const std::string& name, uint32_t expert) {
                                    : name.substr(0, hole) + std::to_string(expert) + name.substr(hole + 2);
 }
 
+/// The same rows of one expert. Where each has a tensor of its own, that one alone is then read and let go.
+RowRange of_expert(RowRange rows, uint32_t expert) {
+  rows.expert = expert;
+  if (rows.weight.name.find("{}") == std::string::npos) return rows;
+  rows.weight.name = numbered(rows.weight.name, expert);
+  rows.weight.experts = 0;
+  return rows;
+}
+
 class Planner {
  public:
   explicit Planner(const Source& source)
@@ -185,7 +194,7 @@ class Planner {
                     stack->name);
     for (uint32_t e = 0; e < config_.experts; ++e) {
       const auto one = [&](Role role, RowRange range, uint32_t rows) {
-        range.expert = e;
+        range = of_expert(std::move(range), e);
         const uint64_t columns = range.weight.columns;
         add_rows(numbered(model::weight_name(plan_.config, role, layer), e), "expert",
                  fmt::format("{}.expert.{}", group, e), {rows, columns},
@@ -211,10 +220,8 @@ class Planner {
                       down_name = model::weight_name(plan_.config, Role::kExpertDown, layer);
     std::vector<Part> gate_ups, downs;
     for (uint32_t e = 0; e < experts; ++e) {
-      RowRange even = gates, odd = ups;
-      even.expert = odd.expert = e;
-      gate_ups.push_back({2 * ffn, std::move(even), std::move(odd), 0, 0});
-      downs.push_back({config_.hidden, {down, e, 0, 1}, {}, 0, 0});
+      gate_ups.push_back({2 * ffn, of_expert(gates, e), of_expert(ups, e), 0, 0});
+      downs.push_back({config_.hidden, of_expert({down, 0, 0, 1}, e), {}, 0, 0});
     }
     add_rows(gate_up_name, "expert", group, {experts, 2 * ffn, gates.weight.columns}, gate_ups);
     add_rows(down_name, "expert", group, {experts, config_.hidden, down.columns}, downs);
