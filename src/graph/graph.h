@@ -80,25 +80,25 @@ enum class Op : uint8_t {
   kAttention,  // in = q: softmax(scale * q k^T, causal, window, soft cap) v over cache layer `kv_layer`.
                // weights[0], if given: [heads] sinks; exp(sink) joins the head's softmax sum and brings no
                // value. causal false: every row sees all rows of the pass, which starts at position 0.
-  kGatedAct,  // in = [gate | up]: out = act(gate) * up; per group of `group` columns of in (0: the whole
-              // row). interleaved: gate in even columns, up in odd ones. kSwigluClamped has its own formula,
-              // below.
-  kAct,    // out = act(in)
-  kAdd,    // out = in + in2
-  kMul,    // out = in * in2; where in2 has width 1, its value times the whole row
-  kRoute,  // in = [experts] router logits; out = [2 * top_k]: the numbers of the top_k experts with the
+  kGatedAct,   // in = [gate | up]: out = act(gate) * up; per group of `group` columns of in (0: the whole
+               // row). interleaved: gate in even columns, up in odd ones. kSwigluClamped has its own formula,
+               // below.
+  kAct,        // out = act(in)
+  kAdd,        // out = in + in2
+  kMul,        // out = in * in2; where in2 has width 1, its value times the whole row
+  kRoute,      // in = [experts] router logits; out = [2 * top_k]: the numbers of the top_k experts with the
            // largest logits (whole floats, largest first, of equals the lower number), then their weights as
            // `routing` says
   kExpertLinear,  // like kLinear for the experts that in2, a kRoute's out, names: weights (and biases,
                   // [experts, rows]) are stacks. Slot s of a row yields columns [s * W, (s + 1) * W) of out,
                   // W the stacked rows; it reads the whole of `in` if in.width is the weights' columns, else
                   // its own part of [top_k * columns]
-  kExpertSum,   // in = [top_k * out.width], in2 = a kRoute's out: out = sum over slots of weight * part
-  kSelectRows,  // out = the rows whose logits are asked for (the last one, or all)
-  kMeanRows,    // out = one row, the mean of all rows of the pass: the pooling of an embedder
-  kFirstRow,    // out = one row, the first of the pass
-  kL2Norm,      // out = in / max(|in|, eps), over the row
-  kSoftcap,     // out = cap * tanh(in / cap)
+  kExpertSum,     // in = [top_k * out.width], in2 = a kRoute's out: out = sum over slots of weight * part
+  kSelectRows,    // out = the rows whose logits are asked for (the last one, or all)
+  kMeanRows,      // out = one row, the mean of all rows of the pass: the pooling of an embedder
+  kFirstRow,      // out = one row, the first of the pass
+  kL2Norm,        // out = in / max(|in|, eps), over the row
+  kSoftcap,       // out = cap * tanh(in / cap)
 };
 
 enum class Activation : uint8_t {
