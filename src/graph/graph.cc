@@ -50,38 +50,4 @@ std::string_view op_name(Op op) {
   return "?";
 }
 
-std::string beyond_plain_decoder(const Graph& graph) {
-  for (const RopeTable& table : graph.rope_tables)
-    if (!table.long_inv_freq.empty()) return "LongRoPE";
-  for (const Weight& weight : graph.weights)
-    if (weight.storage != Storage::kRows) return weight.name + ", which is stored transposed or split";
-  for (const Node& node : graph.nodes) {
-    switch (node.op) {
-      case Op::kEmbed:
-      case Op::kRmsNorm:
-      case Op::kRope:
-      case Op::kKvWrite:
-      case Op::kAdd:
-      case Op::kSelectRows:
-      case Op::kSoftcap:
-        break;
-      case Op::kLinear:
-        if (!node.biases.empty()) return "linear layers with biases";
-        break;
-      case Op::kAttention:
-        if (!node.weights.empty()) return "attention sinks";
-        if (!node.causal) return "bidirectional attention";
-        break;
-      case Op::kGatedAct:
-        if (node.interleaved || node.group != 0 ||
-            (node.activation != Activation::kSilu && node.activation != Activation::kGeluTanh))
-          return "this kind of gated activation";
-        break;
-      default:
-        return std::string("the op ") + std::string(op_name(node.op));
-    }
-  }
-  return "";
-}
-
 }  // namespace doppler::graph

@@ -156,11 +156,6 @@ struct Graph {
   uint32_t vocabulary() const { return vocab != 0 ? vocab : logits.width; }
 };
 
-/// The first thing in a graph that needs more than `kLinear` without biases, RMS norms, RoPE, plain causal
-/// attention and whole-row gating with SiLU or tanh-GELU, in words; empty if there is none. For executors
-/// that run no more.
-std::string beyond_plain_decoder(const Graph& graph);
-
 std::string_view op_name(Op op);
 
 }  // namespace doppler::graph

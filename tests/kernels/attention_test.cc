@@ -13,6 +13,8 @@ struct Case {
   KvElement element = KvElement::kF32;
   float v_scale = 1.0f;
   uint32_t splits = 1, query_tile = 0;  // query_tile 0: as planned
+  bool causal = true;
+  float sink = 0;  // their size; 0: none
 };
 
 void check(gpu::Device& device, const Case& c) {
@@ -26,6 +28,8 @@ void check(gpu::Device& device, const Case& c) {
   CAPTURE(c.splits);
   CAPTURE(c.query_tile);
   CAPTURE(static_cast<int>(c.element));
+  CAPTURE(c.causal);
+  CAPTURE(c.sink);
   const uint32_t length = c.position + c.rows, kv_width = c.kv_heads * c.head_dim,
                  width = c.heads * c.head_dim;
   const std::vector<float> q = random_floats(1, size_t{c.rows} * width, 2.0f);
@@ -62,6 +66,16 @@ void check(gpu::Device& device, const Case& c) {
   args.window = c.window;
   args.scale = 0.25f;
   args.softcap = c.softcap;
+  args.causal = c.causal;
+  std::vector<float> sinks = random_floats(4, c.heads + 3, std::max(c.sink, 1.0f));
+  const gpu::Buffer sink_buffer = upload(device, sinks);
+  sinks.erase(sinks.begin(), sinks.begin() + 3);
+  if (c.sink > 0) {
+    args.sinks = &sink_buffer;
+    args.sink_base = 3;
+  } else {
+    sinks.clear();
+  }
   const AttentionShape shape{c.rows, c.heads, c.kv_heads, c.head_dim, c.position, c.window};
   AttentionPlan plan = plan_attention(shape, false, device.caps());
   if (c.query_tile != 0) {
@@ -90,8 +104,8 @@ void check(gpu::Device& device, const Case& c) {
       got.push_back(all[i]);
   }
   CHECK(touched == 0);
-  const AttentionReference reference{c.rows,     c.heads,  c.kv_heads, c.head_dim,
-                                     c.position, c.window, 0.25,       c.softcap};
+  const AttentionReference reference{c.rows,   c.heads, c.kv_heads, c.head_dim, c.position,
+                                     c.window, 0.25,    c.softcap,  c.causal,   sinks};
   CHECK(nmse(got, attention_reference(reference, q, k, v)) < 1e-10);
 }
 
@@ -105,8 +119,18 @@ TEST_CASE("attention: cache lengths around the key tile, both element types") {
 TEST_CASE("attention: head sizes") {
   gpu::Device& device = gpu::test_device();
   for (const KvElement element : {KvElement::kF32, KvElement::kF16})
-    for (const uint32_t head_dim : {8u, 16u, 24u, 64u, 72u, 80u, 96u, 128u, 160u, 256u})
+    for (const uint32_t head_dim : {8u, 16u, 24u, 40u, 64u, 72u, 80u, 96u, 112u, 128u, 160u, 256u})
       check(device, {.rows = 2, .head_dim = head_dim, .position = 70, .element = element});
+}
+
+TEST_CASE("attention: heads of several columns a thread") {
+  gpu::Device& device = gpu::test_device();
+  for (const KvElement element : {KvElement::kF32, KvElement::kF16})
+    for (const uint32_t head_dim : {264u, 504u, 512u, 520u, 768u, 1024u})
+      check(device, {.rows = 3, .head_dim = head_dim, .position = 70, .element = element});
+  check(device,
+        {.rows = 33, .heads = 6, .kv_heads = 2, .head_dim = 320, .position = 90, .window = 65, .sink = 1.0f});
+  check(device, {.rows = 2, .heads = 4, .kv_heads = 1, .head_dim = 512, .position = 290, .splits = 3});
 }
 
 TEST_CASE("attention: many rows, windows, grouped heads") {
@@ -140,6 +164,61 @@ TEST_CASE("attention: soft cap, and values beyond f16 in an f32 cache") {
   gpu::Device& device = gpu::test_device();
   check(device, {.rows = 3, .position = 40, .softcap = 2.0f});
   check(device, {.rows = 3, .position = 40, .v_scale = 1e6f});
+}
+
+TEST_CASE("attention: sinks, of any size, with windows, soft caps and splits") {
+  gpu::Device& device = gpu::test_device();
+  for (const float sink : {1.0f, 1e3f})  // beside the scores, and far above or below them
+    for (const uint32_t rows : {1u, 5u, 33u})
+      for (const uint32_t window : {0u, 1u, 65u}) {
+        check(device, {.rows = rows,
+                       .heads = 6,
+                       .kv_heads = 2,
+                       .head_dim = 24,
+                       .position = 90,
+                       .window = window,
+                       .sink = sink});
+        check(device, {.rows = rows,
+                       .head_dim = 64,
+                       .position = 63,
+                       .window = window,
+                       .softcap = 2.0f,
+                       .element = KvElement::kF16,
+                       .sink = sink});
+      }
+  for (const uint32_t query_tile : {1u, 2u, 4u, 8u})
+    check(device,
+          {.rows = 5, .heads = 6, .kv_heads = 2, .position = 90, .query_tile = query_tile, .sink = 1.0f});
+  for (const uint32_t splits : {2u, 3u, 5u})
+    for (const uint32_t window : {0u, 100u})
+      for (const float sink : {1.0f, 1e3f})
+        check(device, {.rows = 2,
+                       .heads = 4,
+                       .kv_heads = 1,
+                       .position = 290,
+                       .window = window,
+                       .splits = splits,
+                       .sink = sink});
+}
+
+TEST_CASE("attention: every row sees every row") {
+  gpu::Device& device = gpu::test_device();
+  for (const uint32_t rows : {1u, 2u, 7u, 63u, 64u, 65u, 130u})
+    for (const KvElement element : {KvElement::kF32, KvElement::kF16})
+      check(device,
+            {.rows = rows, .heads = 6, .kv_heads = 6, .head_dim = 32, .element = element, .causal = false});
+  check(device, {.rows = 20,
+                 .heads = 4,
+                 .kv_heads = 2,
+                 .head_dim = 40,
+                 .position = 70,
+                 .softcap = 2.0f,
+                 .causal = false,
+                 .sink = 1.0f});
+  for (const uint32_t query_tile : {1u, 2u, 4u, 8u})
+    check(device,
+          {.rows = 5, .heads = 6, .kv_heads = 2, .position = 90, .query_tile = query_tile, .causal = false});
+  check(device, {.rows = 3, .heads = 4, .kv_heads = 1, .position = 290, .splits = 3, .causal = false});
 }
 
 TEST_CASE("kv_write: rounding to nearest even, subnormals, and infinity beyond f16") {
@@ -189,6 +268,17 @@ TEST_CASE("attention and kv_write: what does not fit is refused") {
   args.position = 0;
   args.head_dim = 12;
   CHECK(run_attention(device, args).error().code == ErrorCode::kUnsupported);
+  args.head_dim = 1032;
+  CHECK(run_attention(device, args).error().code == ErrorCode::kUnsupported);
+  args.head_dim = 16;
+  args.sinks = &x;
+  args.sink_base = 1023;
+  CHECK(run_attention(device, args).error().code == ErrorCode::kBadInput);
+  args.sink_base = 1022;
+  CHECK(run_attention(device, args).has_value());
+  args.causal = false;
+  args.window = 4;
+  CHECK(run_attention(device, args).error().code == ErrorCode::kUnsupported);
 }
 
 TEST_CASE("attention: the plan splits on hardware only") {
@@ -202,6 +292,9 @@ TEST_CASE("attention: the plan splits on hardware only") {
   CHECK(plan.splits * plan.split_keys >= 4096);
   CHECK(plan.scratch_bytes <= attention_scratch_bytes(32, 128, hardware));
   CHECK(plan_attention({512, 32, 8, 128, 0, 0}, true, hardware).query_tile == 8);
+  CHECK(plan_attention({512, 32, 8, 256, 0, 0}, true, hardware).query_tile == 8);
+  CHECK(plan_attention({512, 32, 8, 264, 0, 0}, true, hardware).query_tile == 4);
+  CHECK(plan_attention({512, 32, 8, 1024, 0, 0}, true, hardware).query_tile == 2);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// gated_act, add, softcap, select_rows.
+// add, mul, softcap, select_rows.
 #include "kernels/add/add.h"
 #include "kernels/add/reference.h"
-#include "kernels/gated_act/gated_act.h"
-#include "kernels/gated_act/reference.h"
+#include "kernels/mul/mul.h"
+#include "kernels/mul/reference.h"
 #include "kernels/select_rows/select_rows.h"
 #include "kernels/softcap/reference.h"
 #include "kernels/softcap/softcap.h"
@@ -10,20 +10,6 @@
 
 namespace doppler::kernels {
 namespace {
-
-TEST_CASE("gated_act matches the reference") {
-  gpu::Device& device = gpu::test_device();
-  for (const uint32_t width : {1u, 3u, 4u, 5u, 64u, 2049u})
-    for (const Gate gate : {Gate::kSilu, Gate::kGeluTanh})
-      for (const float scale : {1.0f, 1e5f}) {
-        CAPTURE(width);
-        CAPTURE(scale);
-        const std::vector<float> x = random_floats(width, 3 * 2 * width, scale);
-        const gpu::Buffer in = upload(device, x), out = filled(device, 3 * width);
-        must(run_gated_act(device, {matrix(in, 3, 2 * width), matrix(out, 3, width), gate}));
-        CHECK(nmse(download(device, out), gated_act_reference(x, 3, width, gate)) < 1e-11);
-      }
-}
 
 TEST_CASE("add: three places for the result, slices of any alignment") {
   gpu::Device& device = gpu::test_device();
@@ -53,6 +39,54 @@ TEST_CASE("add: three places for the result, slices of any alignment") {
           wrong += got[i] != (i % stride < gap ? before[i] : static_cast<float>(sum[i]));
         CHECK(wrong == 0);
       }
+}
+
+// Columns [gap, gap + width) of each row.
+std::vector<float> inside(const std::vector<float>& all, uint32_t gap, uint32_t width) {
+  std::vector<float> out;
+  const uint32_t stride = gap + width;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (i % stride >= gap) out.push_back(all[i]);
+  return out;
+}
+
+TEST_CASE("mul: by a matrix and by a column, three places for the result, slices of any alignment") {
+  gpu::Device& device = gpu::test_device();
+  for (const uint32_t width : {1u, 3u, 4u, 5u, 640u})
+    for (const uint32_t gap : {1u, 4u})
+      for (const uint32_t b_width : {1u, width})
+        for (const int place : {0, 1, 2}) {
+          if (place == 2 && b_width != width) continue;
+          CAPTURE(width);
+          CAPTURE(gap);
+          CAPTURE(b_width);
+          CAPTURE(place);
+          const uint32_t rows = 3;
+          const std::vector<float> a = random_floats(1, rows * (gap + width), 1e5f),
+                                   b = random_floats(2, rows * (gap + b_width));
+          const gpu::Buffer a_buffer = upload(device, a), b_buffer = upload(device, b),
+                            c_buffer = filled(device, rows * (gap + width), 77.0f);
+          const gpu::Buffer* buffers[] = {&c_buffer, &a_buffer, &b_buffer};
+          const auto slice = [&](const gpu::Buffer& buffer, uint32_t columns_) {
+            return columns(matrix(buffer, rows, gap + columns_), gap, columns_);
+          };
+          must(run_mul(device,
+                       {slice(a_buffer, width), slice(b_buffer, b_width), slice(*buffers[place], width)}));
+          const std::vector<float> got = download(device, *buffers[place]);
+          const std::vector<float> before = place == 1   ? a
+                                            : place == 2 ? b
+                                                         : std::vector<float>(a.size(), 77.0f);
+          size_t touched = 0;
+          for (size_t i = 0; i < got.size(); ++i) touched += i % (gap + width) < gap && got[i] != before[i];
+          CHECK(touched == 0);
+          CHECK(nmse(inside(got, gap, width),
+                     mul_reference(inside(a, gap, width), inside(b, gap, b_width), rows)) < 1e-13);
+        }
+  const gpu::Buffer x = filled(device, 64), y = filled(device, 64), out = filled(device, 64);
+  CHECK_FALSE(run_mul(device, {matrix(x, 2, 8), matrix(y, 2, 3), matrix(out, 2, 8)}).has_value());
+  CHECK_FALSE(run_mul(device, {matrix(x, 2, 8), matrix(y, 1, 8), matrix(out, 2, 8)}).has_value());
+  CHECK_FALSE(
+      run_mul(device, {matrix(x, 2, 8), columns(matrix(out, 2, 8), 1, 1), matrix(out, 2, 8)}).has_value());
 }
 
 TEST_CASE("softcap matches the reference, far values too") {

@@ -1,113 +1,19 @@
 // Tiny models of every family, straight from their Hugging Face folders, against transformers' numbers.
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <set>
-
-#include "model_files.h"
-#include "runner.h"
+#include "families_check.h"
 
 namespace doppler::test {
 namespace {
 
-namespace fs = std::filesystem;
-
-nlohmann::json expected_of(const fs::path& folder) {
-  std::ifstream file(folder / "expected.json");
-  REQUIRE_MESSAGE(file.good(), "not unpacked: " << folder.string());
-  return nlohmann::json::parse(file);
-}
-
-// Greedy ids are compared up to the first step that a rounding error could turn.
-size_t certain_steps(const nlohmann::json& expected) {
-  size_t steps = 0;
-  for (const double margin : expected["greedy_margins"]) {
-    if (margin < 0.01) break;
-    ++steps;
-  }
-  return steps;
-}
-
-double largest_difference(std::span<const float> got, const nlohmann::json& wanted) {
-  REQUIRE(got.size() == wanted.size());
-  double largest = 0;
-  for (size_t i = 0; i < got.size(); ++i)
-    largest = std::max(largest, std::abs(got[i] - wanted[i].get<double>()));
-  return largest;
-}
-
-// |got - wanted| / |wanted|
-double relative_error(std::span<const float> got, const nlohmann::json& wanted) {
-  REQUIRE(got.size() == wanted.size());
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    const double w = wanted[i];
-    difference += (got[i] - w) * (got[i] - w);
-    norm += w * w;
-  }
-  return std::sqrt(difference / norm);
-}
-
-// The step whose value transformers calls hidden state `index`: the embedding, each layer but the last, the
-// final norm.
-std::map<std::string, size_t> hidden_steps(const Runner& runner, size_t count) {
-  const bool positions = runner.model().config.learned_positions;
-  std::map<std::string, size_t> steps{{positions ? "-1/positions" : "-1/embed", 0},
-                                      {"-1/final_norm", count - 1}};
-  for (size_t layer = 0; layer + 2 < count; ++layer) steps[std::to_string(layer) + "/layer_out"] = layer + 1;
-  return steps;
-}
-
-void check_family(const fs::path& folder) {
-  CAPTURE(folder.string());
-  const nlohmann::json expected = expected_of(folder);
-  const auto prompt = expected["prompt_ids"].get<std::vector<int32_t>>();
-  Runner runner(folder.string(), Precision::kExact, KvType::kF32, 256);
-
-  const nlohmann::json& hidden = expected["last_hidden"];
-  const std::map<std::string, size_t> steps = hidden_steps(runner, hidden.size());
-  std::set<size_t> seen;
-  double hidden_error = 0;
-  runner.executor().set_tap([&](const Tap& tap) {
-    const auto step = steps.find(std::to_string(tap.layer) + "/" + std::string(tap.name));
-    if (step == steps.end()) return;
-    seen.insert(step->second);
-    const double error = relative_error(tap.data.last(tap.width), hidden[step->second]);
-    CAPTURE(step->first);
-    CHECK(error < 2e-3);
-    hidden_error = std::max(hidden_error, error);
-  });
-  std::vector<float> logits(prompt.size() * runner.vocab());
-  const auto done = runner.executor().forward(runner.kv(), prompt, LogitRows::kAll, logits);
-  REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
-  runner.executor().set_tap(nullptr);
-  CHECK(seen.size() == hidden.size());
-
-  double logit_error = 0;
-  for (size_t i = 0; i < prompt.size(); ++i)
-    logit_error = std::max(logit_error,
-                           largest_difference(std::span(logits).subspan(i * runner.vocab(), runner.vocab()),
-                                              expected["logits"][i]));
-  CHECK(logit_error < 2e-3);
-
-  const auto wanted = expected["greedy_ids"].get<std::vector<int32_t>>();
-  const size_t certain = certain_steps(expected);
-  for (const size_t chunk : {size_t{512}, size_t{3}}) {
-    CAPTURE(chunk);
-    const std::vector<int32_t> got = runner.greedy(prompt, wanted.size(), chunk);
-    const size_t compared = std::min(certain, got.size());
-    CHECK(std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(compared), wanted.begin()));
-    if (got.size() < wanted.size() && got.size() < certain) CHECK(got.back() == 1);  // ended as the file says
-  }
-}
-
 TEST_CASE("sixteen tiny families give transformers' logits, hidden states and greedy ids") {
-  size_t count = 0;
-  for (const auto& entry : fs::directory_iterator(fs::path(DOPPLER_TINY_DIR) / "seed-9")) {
-    check_family(entry.path());
-    ++count;
-  }
-  CHECK(count == 16);
+  const std::vector<fs::path> folders = families_of("seed-9");
+  for (const fs::path& folder : folders) check_family(folder);
+  CHECK(folders.size() == 16);
+}
+
+TEST_CASE("tiny families of other dimensions do too") {
+  const std::vector<fs::path> folders = families_of("seed-25");
+  for (const fs::path& folder : folders) check_family(folder);
+  CHECK(folders.size() >= 6);
 }
 
 }  // namespace

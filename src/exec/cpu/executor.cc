@@ -12,6 +12,7 @@
 #include "exec/cpu/linear.h"
 #include "exec/cpu/ops.h"
 #include "exec/cpu/simd.h"
+#include "exec/pass_check.h"
 
 namespace doppler {
 namespace {
@@ -56,8 +57,6 @@ class CpuExecutor final : public Executor {
     uint32_t selected;  // rows whose logits are asked for
   };
 
-  Result<void> check(const CpuKvCache& kv, std::span<const int32_t> ids, LogitRows rows,
-                     std::span<float> logits) const;
   Rows rows_of(const View& view, const Pass& pass) const;
   LinearWeight weight(graph::WeightId id) const { return {&graph_.weights[id], &weights_[id]}; }
   void run(const Node& node, const Pass& pass);
@@ -82,7 +81,6 @@ class CpuExecutor final : public Executor {
   std::vector<graph::WeightData> weights_;               // empty for stacks of experts
   std::vector<std::vector<graph::WeightData>> experts_;  // of each stack, one an expert; else empty
   std::vector<std::vector<float>> small_;                // norm weights, biases and sinks as f32; else empty
-  uint32_t max_positions_ = UINT32_MAX;                  // rows of a table of learned positions
   std::vector<std::vector<float>> angles_;               // of each rope table, for this pass's positions
   TapFn tap_;
 };
@@ -121,8 +119,6 @@ Result<void> CpuExecutor::load(const graph::WeightSource& weights) {
   };
   for (const Node& node : graph_.nodes) {
     for (const graph::WeightId id : node.biases) expand(id);
-    if (node.op == Op::kAddPosition)
-      max_positions_ = std::min(max_positions_, graph_.weights[node.weights[0]].rows);
     if (node.op == Op::kRmsNorm || node.op == Op::kLayerNorm || node.op == Op::kAttention)
       for (const graph::WeightId id : node.weights) expand(id);
   }
@@ -134,46 +130,13 @@ Result<std::unique_ptr<KvCache>> CpuExecutor::make_kv(uint32_t capacity, KvType 
   return std::make_unique<CpuKvCache>(this, graph_.kv_layers, capacity, type);
 }
 
-Result<void> CpuExecutor::check(const CpuKvCache& kv, std::span<const int32_t> ids, LogitRows rows,
-                                std::span<float> logits) const {
-  if (ids.empty() || ids.size() > options_.max_chunk)
-    return fail(ErrorCode::kBadInput, "[cpu] 1 to {} tokens a pass wanted, got {}", options_.max_chunk,
-                ids.size());
-  if (ids.size() > kv.capacity() - kv.length())
-    return fail(ErrorCode::kBadInput,
-                "[cpu] room for {} tokens wanted, {} of the context's {} are used; raise --context",
-                ids.size(), kv.length(), kv.capacity());
-  const uint32_t vocab = graph_.vocabulary();
-  for (const int32_t id : ids)
-    if (id < 0 || static_cast<uint32_t>(id) >= vocab)
-      return fail(ErrorCode::kBadInput, "[cpu] token ids from 0 to {} wanted, got {}", vocab - 1, id);
-  if (graph_.embedder && logits.size() != graph_.logits.width)
-    return fail(ErrorCode::kUnsupported,
-                "[cpu] a model that generates text wanted, this one embeds: it gives {} numbers a text",
-                graph_.logits.width);
-  if (graph_.embedder && (rows != LogitRows::kLast || kv.length() != 0))
-    return fail(ErrorCode::kBadInput,
-                "[cpu] an embedder's text in one pass into an empty cache, and one row, wanted; {} positions "
-                "are used",
-                kv.length());
-  const uint32_t end = kv.length() + static_cast<uint32_t>(ids.size());
-  if (end > max_positions_)
-    return fail(ErrorCode::kBadInput, "[cpu] at most {} positions wanted, the model has no more; got {}",
-                max_positions_, end);
-  const size_t wanted =
-      rows == LogitRows::kNone ? 0 : (rows == LogitRows::kLast ? 1 : ids.size()) * graph_.logits.width;
-  if (logits.size() != wanted)
-    return fail(ErrorCode::kBadInput, "[cpu] room for {} logits wanted, got {}", wanted, logits.size());
-  return {};
-}
-
 Result<void> CpuExecutor::forward(KvCache& cache, std::span<const int32_t> ids, LogitRows rows,
                                   std::span<float> logits) {
   auto* const own = dynamic_cast<CpuKvCache*>(&cache);
   if (!own || own->owner() != this)
     return fail(ErrorCode::kBadInput, "[cpu] a cache made by this executor wanted, got another's");
   CpuKvCache& kv = *own;
-  DOPPLER_CHECK_OK(check(kv, ids, rows, logits));
+  DOPPLER_CHECK_OK(check_pass("cpu", graph_, options_.max_chunk, kv, ids, rows, logits));
   const auto count = static_cast<uint32_t>(ids.size());
   const uint32_t selected = rows == LogitRows::kNone ? 0 : rows == LogitRows::kLast ? 1 : count;
   DOPPLER_CHECK_OK(buffers_.reserve(count));

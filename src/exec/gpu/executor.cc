@@ -7,6 +7,7 @@
 #include "exec/gpu/plan.h"
 #include "exec/gpu/recorder.h"
 #include "exec/gpu/weights.h"
+#include "exec/pass_check.h"
 #include "kernels/rope/rope.h"
 
 namespace doppler {
@@ -48,9 +49,7 @@ class GpuExecutor final : public Executor {
                        std::span<float> logits) override;
 
  private:
-  Result<void> check(const KvCache& kv, std::span<const int32_t> ids, LogitRows rows,
-                     std::span<const float> logits) const;
-  Result<void> write_inputs(std::span<const int32_t> ids, uint32_t position);
+  Result<void> write_inputs(const GpuKvCache& kv, std::span<const int32_t> ids);
   const Plan& plan_for(uint32_t rows, uint32_t selected);
   Result<void> run(const std::vector<Step>& steps, const Pass& pass, std::string_view label);
   Result<void> run_tapped(const std::vector<Step>& steps, const Pass& pass);
@@ -68,31 +67,14 @@ class GpuExecutor final : public Executor {
   TapFn tap_;
 };
 
-Result<void> GpuExecutor::check(const KvCache& kv, std::span<const int32_t> ids, LogitRows rows,
-                                std::span<const float> logits) const {
-  if (ids.empty() || ids.size() > options_.max_chunk)
-    return fail(ErrorCode::kBadInput, "[gpu] 1 to {} tokens a pass were wanted, got {}", options_.max_chunk,
-                ids.size());
-  if (ids.size() > kv.capacity() - kv.length())
-    return fail(ErrorCode::kBadInput,
-                "[gpu] room for {} tokens was wanted, {} of the context's {} are used; raise --context",
-                ids.size(), kv.length(), kv.capacity());
-  const uint32_t vocab = graph_.logits.width;
-  for (const int32_t id : ids)
-    if (id < 0 || static_cast<uint32_t>(id) >= vocab)
-      return fail(ErrorCode::kBadInput, "[gpu] token ids from 0 to {} were wanted, got {}", vocab - 1, id);
-  const size_t wanted = rows == LogitRows::kNone ? 0 : (rows == LogitRows::kLast ? 1 : ids.size()) * vocab;
-  if (logits.size() != wanted)
-    return fail(ErrorCode::kBadInput, "[gpu] room for {} logits was wanted, got {}", wanted, logits.size());
-  return {};
-}
-
-Result<void> GpuExecutor::write_inputs(std::span<const int32_t> ids, uint32_t position) {
+Result<void> GpuExecutor::write_inputs(const GpuKvCache& kv, std::span<const int32_t> ids) {
   DOPPLER_CHECK_OK(device_->write(work_.ids, 0, std::as_bytes(ids)));
   for (size_t i = 0; i < graph_.rope_tables.size(); ++i) {
     const graph::RopeTable& table = graph_.rope_tables[i];
+    const bool is_long = !table.long_inv_freq.empty() && kv.capacity() > table.long_above;
     const std::vector<float> angles =
-        kernels::rope_table(table.inv_freq, table.magnitude, position, static_cast<uint32_t>(ids.size()));
+        kernels::rope_table(is_long ? table.long_inv_freq : table.inv_freq, table.magnitude, kv.length(),
+                            static_cast<uint32_t>(ids.size()));
     DOPPLER_CHECK_OK(device_->write(work_.rope_tables[i], 0, std::as_bytes(std::span(angles))));
   }
   return {};
@@ -142,11 +124,11 @@ Result<void> GpuExecutor::forward(KvCache& cache, std::span<const int32_t> ids, 
   auto* const kv = dynamic_cast<GpuKvCache*>(&cache);
   if (kv == nullptr || kv->owner() != this)
     return fail(ErrorCode::kBadInput, "[gpu] a cache made by this executor was wanted, got another's");
-  DOPPLER_CHECK_OK(check(*kv, ids, rows, logits));
+  DOPPLER_CHECK_OK(check_pass("gpu", graph_, options_.max_chunk, *kv, ids, rows, logits));
   const auto count = static_cast<uint32_t>(ids.size());
   const uint32_t position = kv->length();
   DOPPLER_CHECK_OK(kv->reserve(position + count));
-  DOPPLER_CHECK_OK(write_inputs(ids, position));
+  DOPPLER_CHECK_OK(write_inputs(*kv, ids));
 
   const uint32_t wanted = rows == LogitRows::kNone ? 0 : rows == LogitRows::kLast ? 1 : count;
   Pass pass{*kv, position, count};

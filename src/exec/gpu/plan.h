@@ -12,16 +12,22 @@ namespace doppler::gpu_exec {
 
 enum class StepKind : uint8_t {
   kGather,
+  kAddRows,  // kAddPosition, kAddVector: one part of the table
   kRmsNorm,
   kAddRmsNorm,  // a residual add and the norm that follows it
+  kLayerNorm,
   kQuantizeAct,
   kLinear,  // one part of one weight
   kRope,
   kKvWrite,
   kAttention,
   kGatedAct,
+  kAct,
   kAdd,
-  kSelectRows,
+  kMul,
+  kSelectRows,  // kFirstRow too
+  kMeanRows,
+  kL2Norm,
   kSoftcap,
 };
 
@@ -30,7 +36,8 @@ struct Step {
   StepKind kind{};
   uint32_t node = 0;                      // its number in the graph
   uint32_t norm_node = graph::kNone;      // kAddRmsNorm: the norm's
-  graph::WeightId weight = graph::kNone;  // kGather, kLinear
+  graph::WeightId weight = graph::kNone;  // kGather, kAddRows, kLinear
+  graph::WeightId bias = graph::kNone;    // kLinear
   uint32_t part = 0;                      // of the weight
   uint32_t column = 0;                    // kLinear: first column of the node's out that this part fills
   bool int8 = false;                      // kLinear: reads the quantised activations
@@ -48,7 +55,7 @@ struct WeightPart {
 struct Plan {
   uint32_t rows = 0;             // tokens of the pass
   uint32_t selected = 0;         // rows whose logits one run of `head` computes
-  std::vector<Step> body, head;  // head: from kSelectRows on; empty if no logits are asked for
+  std::vector<Step> body, head;  // head: from begins_head() on; empty if no logits are asked for
 };
 
 /// Where values live: few buffers, each used again once its value is no longer read.
@@ -66,7 +73,11 @@ struct StaticPlan {
   uint64_t scratch_bytes = 0;    // attention over few rows
 };
 
-/// Errors: kUnsupported where a tensor's single row exceeds the limit of a binding.
+/// True for the ops after which values have the asked rows alone.
+bool begins_head(graph::Op op);
+
+/// Errors: kUnsupported for what no kernel runs: an op, a head size, a tensor whose single row exceeds the
+/// limit of a binding.
 Result<StaticPlan> plan_static(const graph::Graph& graph, const gpu::Caps& caps, const GpuOptions& options);
 
 /// The dispatches of a pass over `rows` tokens that start at `position` (only the printed form depends on

@@ -20,10 +20,14 @@ std::string_view step_name(StepKind kind) {
   switch (kind) {
     case StepKind::kGather:
       return "gather";
+    case StepKind::kAddRows:
+      return "add_rows";
     case StepKind::kRmsNorm:
       return "rms_norm";
     case StepKind::kAddRmsNorm:
       return "add_rms_norm";
+    case StepKind::kLayerNorm:
+      return "layer_norm";
     case StepKind::kQuantizeAct:
       return "quantize_act";
     case StepKind::kLinear:
@@ -36,10 +40,18 @@ std::string_view step_name(StepKind kind) {
       return "attention";
     case StepKind::kGatedAct:
       return "gated_act";
+    case StepKind::kAct:
+      return "act";
     case StepKind::kAdd:
       return "add";
+    case StepKind::kMul:
+      return "mul";
     case StepKind::kSelectRows:
       return "select_rows";
+    case StepKind::kMeanRows:
+      return "mean_rows";
+    case StepKind::kL2Norm:
+      return "l2_norm";
     case StepKind::kSoftcap:
       return "softcap";
   }

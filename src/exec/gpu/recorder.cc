@@ -1,11 +1,17 @@
 #include "exec/gpu/recorder.h"
 
+#include "kernels/act/act.h"
 #include "kernels/add/add.h"
+#include "kernels/add_rows/add_rows.h"
 #include "kernels/attention/attention.h"
 #include "kernels/gated_act/gated_act.h"
 #include "kernels/gather/gather.h"
 #include "kernels/kv_write/kv_write.h"
+#include "kernels/l2_norm/l2_norm.h"
+#include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/linear.h"
+#include "kernels/mean_rows/mean_rows.h"
+#include "kernels/mul/mul.h"
 #include "kernels/quantize_act/quantize_act.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rope/rope.h"
@@ -16,35 +22,6 @@ namespace doppler::gpu_exec {
 
 using graph::Node;
 
-Result<Workspace> Workspace::make(gpu::Device& device, const graph::Graph& graph, const StaticPlan& fixed,
-                                  const GpuOptions& options) {
-  Workspace work;
-  for (const uint64_t bytes : fixed.slots.slot_bytes) {
-    DOPPLER_TRY(gpu::Buffer slot, device.create_buffer(bytes, "activations"));
-    work.slots.push_back(std::move(slot));
-  }
-  DOPPLER_TRY(work.ids, device.create_buffer(uint64_t{options.max_chunk} * 4, "ids"));
-  if (fixed.quantized_bytes > 0) {
-    DOPPLER_TRY(work.quantized, device.create_buffer(fixed.quantized_bytes, "quantized"));
-  }
-  if (fixed.scratch_bytes > 0) {
-    DOPPLER_TRY(work.scratch, device.create_buffer(fixed.scratch_bytes, "scratch"));
-  }
-  for (const graph::RopeTable& table : graph.rope_tables) {
-    DOPPLER_TRY(gpu::Buffer buffer,
-                device.create_buffer(uint64_t{options.max_chunk} * table.inv_freq.size() * 8, "rope"));
-    work.rope_tables.push_back(std::move(buffer));
-  }
-  return work;
-}
-
-uint64_t Workspace::size_bytes() const {
-  uint64_t bytes = ids.bytes() + quantized.bytes() + scratch.bytes();
-  for (const gpu::Buffer& slot : slots) bytes += slot.bytes();
-  for (const gpu::Buffer& table : rope_tables) bytes += table.bytes();
-  return bytes;
-}
-
 kernels::Matrix Recorder::matrix(const graph::View& view, const Pass& pass) const {
   const graph::Value& value = graph_.values[view.value];
   const gpu::Buffer& buffer = work_.slots[fixed_.slots.slot_of[view.value]];
@@ -54,14 +31,14 @@ kernels::Matrix Recorder::matrix(const graph::View& view, const Pass& pass) cons
 Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, const Pass& pass) const {
   const bool fused = step.kind == StepKind::kAddRmsNorm;
   const Node& norm = graph_.nodes[fused ? step.norm_node : step.node];
-  const uint32_t base = weights_.norm_base(norm.weights[0]);
+  const uint32_t base = weights_.vector_base(norm.weights[0]);
   if (fused) {
     const Node& sum = graph_.nodes[step.node];
     kernels::AddRmsNormArgs args;
     args.a = matrix(sum.in, pass);
     args.b = matrix(sum.in2, pass);
     args.sum = matrix(sum.out, pass);
-    args.weight = &weights_.norms();
+    args.weight = &weights_.vectors();
     args.weight_base = base;
     args.weight_offset = norm.weight_offset;
     args.eps = norm.eps;
@@ -71,7 +48,7 @@ Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, co
   kernels::RmsNormArgs args;
   args.x = matrix(norm.in, pass);
   args.group = norm.group;
-  args.weight = &weights_.norms();
+  args.weight = &weights_.vectors();
   args.weight_base = base;
   args.weight_offset = norm.weight_offset;
   args.eps = norm.eps;
@@ -79,11 +56,38 @@ Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, co
   return kernels::record_rms_norm(device_, commands, args);
 }
 
+Result<void> Recorder::record_layer_norm(gpu::Commands& commands, const Node& node, const Pass& pass) const {
+  kernels::LayerNormArgs args;
+  args.x = matrix(node.in, pass);
+  args.weight = args.bias = &weights_.vectors();
+  args.weight_base = weights_.vector_base(node.weights[0]);
+  args.bias_base = weights_.vector_base(node.biases[0]);
+  args.eps = node.eps;
+  args.out = matrix(node.out, pass);
+  return kernels::record_layer_norm(device_, commands, args);
+}
+
+Result<void> Recorder::record_gated_act(gpu::Commands& commands, const Node& node, const Pass& pass) const {
+  kernels::GatedActArgs args;
+  args.in = matrix(node.in, pass);
+  args.out = matrix(node.out, pass);
+  args.activation = node.activation;
+  args.group = node.group;
+  args.interleaved = node.interleaved;
+  args.limit = node.limit;
+  args.alpha = node.alpha;
+  return kernels::record_gated_act(device_, commands, args);
+}
+
 Result<void> Recorder::record_linear(gpu::Commands& commands, const Step& step, const Pass& pass) const {
   const Node& node = graph_.nodes[step.node];
   kernels::LinearArgs args;
   args.w = weights_.part(step.weight, step.part);
   args.out = kernels::columns(matrix(node.out, pass), step.column, args.w.layout.rows);
+  if (step.bias != graph::kNone) {
+    args.bias = &weights_.vectors();
+    args.bias_offset = weights_.vector_base(step.bias) + args.w.first_row;
+  }
   if (step.int8)
     args.quantized = kernels::quantized_act(work_.quantized, args.out.rows, node.in.width);
   else
@@ -105,6 +109,11 @@ Result<void> Recorder::record_attention(gpu::Commands& commands, const Step& ste
   args.window = layer.window;
   args.scale = node.scale;
   args.softcap = node.softcap;
+  args.causal = node.causal;
+  if (!node.weights.empty()) {
+    args.sinks = &weights_.vectors();
+    args.sink_base = weights_.vector_base(node.weights[0]);
+  }
   if (work_.scratch) args.scratch = &work_.scratch;
   return kernels::record_attention(device_, commands, args);
 }
@@ -116,9 +125,18 @@ Result<void> Recorder::record(gpu::Commands& commands, const Step& step, const P
       return kernels::record_gather(
           device_, commands,
           {&work_.ids, 0, weights_.part(step.weight, step.part), matrix(node.out, pass), node.scale});
+    case StepKind::kAddRows: {
+      const bool positions = node.op == graph::Op::kAddPosition;
+      return kernels::record_add_rows(
+          device_, commands,
+          {matrix(node.in, pass), weights_.part(step.weight, step.part), matrix(node.out, pass),
+           positions ? pass.position : 0, positions ? 1u : 0u});
+    }
     case StepKind::kRmsNorm:
     case StepKind::kAddRmsNorm:
       return record_norm(commands, step, pass);
+    case StepKind::kLayerNorm:
+      return record_layer_norm(commands, node, pass);
     case StepKind::kQuantizeAct: {
       const kernels::Matrix x = matrix(node.in, pass);
       return kernels::record_quantize_act(device_, commands,
@@ -139,16 +157,27 @@ Result<void> Recorder::record(gpu::Commands& commands, const Step& step, const P
     case StepKind::kAttention:
       return record_attention(commands, step, pass);
     case StepKind::kGatedAct:
-      return kernels::record_gated_act(
-          device_, commands,
-          {matrix(node.in, pass), matrix(node.out, pass),
-           node.activation == graph::Activation::kSilu ? kernels::Gate::kSilu : kernels::Gate::kGeluTanh});
+      return record_gated_act(commands, node, pass);
+    case StepKind::kAct:
+      return kernels::record_act(device_, commands,
+                                 {matrix(node.in, pass), matrix(node.out, pass), node.activation});
     case StepKind::kAdd:
       return kernels::record_add(device_, commands,
                                  {matrix(node.in, pass), matrix(node.in2, pass), matrix(node.out, pass)});
-    case StepKind::kSelectRows:
-      return kernels::record_select_rows(
-          device_, commands, {matrix(node.in, pass), matrix(node.out, pass), pass.first_selected, nullptr});
+    case StepKind::kMul:
+      return kernels::record_mul(device_, commands,
+                                 {matrix(node.in, pass), matrix(node.in2, pass), matrix(node.out, pass)});
+    case StepKind::kSelectRows: {
+      const uint32_t first = node.op == graph::Op::kFirstRow ? 0 : pass.first_selected;
+      return kernels::record_select_rows(device_, commands,
+                                         {matrix(node.in, pass), matrix(node.out, pass), first, nullptr});
+    }
+    case StepKind::kMeanRows:
+      return kernels::record_mean_rows(device_, commands,
+                                       {matrix(node.in, pass), matrix(node.out, pass), std::nullopt});
+    case StepKind::kL2Norm:
+      return kernels::record_l2_norm(device_, commands,
+                                     {matrix(node.in, pass), matrix(node.out, pass), node.eps});
     case StepKind::kSoftcap:
       return kernels::record_softcap(device_, commands, {matrix(node.out, pass), node.softcap});
   }

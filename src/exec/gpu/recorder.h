@@ -45,6 +45,8 @@ class Recorder {
 
  private:
   Result<void> record_norm(gpu::Commands& commands, const Step& step, const Pass& pass) const;
+  Result<void> record_layer_norm(gpu::Commands& commands, const graph::Node& node, const Pass& pass) const;
+  Result<void> record_gated_act(gpu::Commands& commands, const graph::Node& node, const Pass& pass) const;
   Result<void> record_linear(gpu::Commands& commands, const Step& step, const Pass& pass) const;
   Result<void> record_attention(gpu::Commands& commands, const Step& step, const Pass& pass) const;
 

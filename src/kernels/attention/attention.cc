@@ -5,8 +5,6 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMaxHeadDim = 256;
-
 Result<void> check_args(const AttentionArgs& args, const gpu::Caps& caps) {
   if (args.kv_heads == 0 || args.heads == 0 || args.heads % args.kv_heads != 0)
     return fail(ErrorCode::kBadInput, "[attention] heads that KV heads divide wanted, got {} and {}",
@@ -21,6 +19,12 @@ Result<void> check_args(const AttentionArgs& args, const gpu::Caps& caps) {
   if (args.cache.width != args.kv_heads * args.head_dim)
     return fail(ErrorCode::kBadInput, "[attention] cache: {} columns wanted, got {}",
                 args.kv_heads * args.head_dim, args.cache.width);
+  if (!args.causal && args.window != 0)
+    return fail(ErrorCode::kUnsupported, "[attention] a window where attention is causal wanted, got {}",
+                args.window);
+  if (args.sinks != nullptr && args.sinks->bytes() < (uint64_t{args.sink_base} + args.heads) * 4)
+    return fail(ErrorCode::kBadInput, "[attention] {} sinks from {} wanted, got {} bytes", args.heads,
+                args.sink_base, args.sinks->bytes());
   return check_kv("attention", args.cache, uint64_t{args.position} + args.q.rows, caps);
 }
 
@@ -47,14 +51,18 @@ Result<void> record_attention(gpu::Device& device, gpu::Commands& commands, cons
   const bool aligned = aligned4(args.q);
   Defines defines;
   defines.number("QUERIES", plan.query_tile)
+      .number("COLUMNS", plan.columns)
       .flag("Q_VEC4", aligned)
       .flag("F16_CACHE", f16)
       .flag("SPLIT", split);
-  defines.flag("SOFTCAP", args.softcap != 0);
+  const bool sinks = args.sinks != nullptr;
+  defines.flag("SOFTCAP", args.softcap != 0).flag("CAUSAL", args.causal).flag("SINKS", sinks);
   defines.set("WORD", f16 ? "u32" : "f32").set("VALUES", f16 ? "vec2<u32>" : "vec4<f32>");
   const std::string label =
-      fmt::format("attention/{}/q{}{}{}{}", f16 ? "f16" : "f32", plan.query_tile, aligned ? "" : "/scalar",
-                  split ? "/split" : "", args.softcap != 0 ? "/softcap" : "");
+      fmt::format("attention/{}/q{}{}{}{}{}{}{}", f16 ? "f16" : "f32", plan.query_tile,
+                  plan.columns == 1 ? "" : fmt::format("c{}", plan.columns), aligned ? "" : "/scalar",
+                  split ? "/split" : "", args.softcap != 0 ? "/softcap" : "", args.causal ? "" : "/all",
+                  sinks ? "/sinks" : "");
   DOPPLER_TRY(const gpu::Pipeline* pipeline,
               kernel_pipeline(device, label, "attention/attention.wgsl", defines));
 
@@ -74,10 +82,12 @@ Result<void> record_attention(gpu::Device& device, gpu::Commands& commands, cons
   params.split_keys = plan.split_keys;
   params.scale = args.scale;
   params.softcap = args.softcap;
+  params.sink_base = args.sink_base;
   const uint64_t bytes = kv_bytes(args.cache.capacity, args.cache.width, args.cache.element);
   const gpu::Binding parts{args.scratch, 0, plan.scratch_bytes};
-  const gpu::Binding bindings[] = {
-      q.binding, {args.cache.k, 0, bytes}, {args.cache.v, 0, bytes}, split ? parts : out.binding};
+  std::vector<gpu::Binding> bindings{q.binding, {args.cache.k, 0, bytes}, {args.cache.v, 0, bytes}};
+  if (sinks) bindings.push_back({args.sinks});
+  bindings.push_back(split ? parts : out.binding);
   commands.dispatch(*pipeline, bindings, gpu::as_params(params), plan.grid);
   if (!split) return {};
 

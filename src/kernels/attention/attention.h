@@ -1,6 +1,6 @@
 #pragma once
-// out = softmax(scale * q k^T) v over a layer's cache, causal, with an optional window and soft cap; online
-// softmax.
+// out = softmax(scale * q k^T) v over a layer's cache, causal or not, with an optional window, soft cap and
+// sinks; online softmax.
 #include <cstdint>
 #include <optional>
 
@@ -15,11 +15,14 @@ struct AttentionArgs {
   KvBuffers cache;                   // positions [0, position + rows) are filled
   Matrix out;                        // as q; another buffer
   uint32_t heads = 0, kv_heads = 0;  // head h reads KV head h / (heads / kv_heads)
-  uint32_t head_dim = 0;             // a multiple of 8, at most 256
+  uint32_t head_dim = 0;             // a multiple of 8, at most kMaxHeadDim
   uint32_t position = 0;             // of the first row: row r sees positions j <= position + r
   uint32_t window = 0;               // 0: all; else only those with position + r - j < window
   float scale = 1.0f;
   float softcap = 0;                     // 0: none; else scores become cap * tanh(score / cap)
+  bool causal = true;                    // false: every row sees [0, position + rows); window must be 0
+  const gpu::Buffer* sinks = nullptr;    // f32 [heads]: exp(sink) joins a head's softmax sum; nullptr: none
+  uint32_t sink_base = 0;                // in floats, where the sinks begin in their buffer
   const gpu::Buffer* scratch = nullptr;  // attention_scratch_bytes(); nullptr: keys are not split
   std::optional<AttentionPlan> plan;     // pins the plan; nullopt: plan_attention()
 };

@@ -3,7 +3,7 @@ struct Params {
   rows: u32, heads: u32, kv_heads: u32, head_dim: u32,
   position: u32, window: u32, q_offset: u32, q_stride: u32,
   out_offset: u32, out_stride: u32, splits: u32, split_keys: u32,
-  scale: f32, softcap: f32, pad0: u32, pad1: u32,
+  scale: f32, softcap: f32, sink_base: u32, pad: u32,
 }
 
 @group(0) @binding(next) var<storage, read> parts: array<f32>;  // [rows, heads, splits, head_dim + 2]: a, m, l

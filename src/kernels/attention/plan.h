@@ -7,13 +7,16 @@
 
 namespace doppler::kernels {
 
+/// The largest head: what 16 KB of workgroup memory hold for two queries.
+inline constexpr uint32_t kMaxHeadDim = 1024;
+
 /// Mirrors Params in attention.wgsl and attention_combine.wgsl.
 struct AttentionParams {
   uint32_t rows, heads, kv_heads, head_dim;
   uint32_t position, window, q_offset, q_stride;
   uint32_t out_offset, out_stride, splits, split_keys;
   float scale, softcap;
-  uint32_t pad0 = 0, pad1 = 0;
+  uint32_t sink_base, pad = 0;
 };
 static_assert(sizeof(AttentionParams) == 64);
 
@@ -27,6 +30,7 @@ struct AttentionPlan {
   uint32_t query_tile = 1;  // (row, head) pairs that share a workgroup's pass over the keys
   uint32_t key_tile = 32;   // keys scored between two updates of the running maximum
   uint32_t workgroup = 64;
+  uint32_t columns = 1;     // times four columns of a head that a thread sums up
   uint32_t splits = 1;      // parts the keys are cut into; above 1 a second dispatch combines them
   uint32_t split_keys = 0;  // keys a part has
   uint64_t scratch_bytes = 0;

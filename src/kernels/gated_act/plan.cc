@@ -8,7 +8,7 @@ GatedActPlan plan_gated_act(uint32_t rows, uint32_t width, bool aligned, const g
   GatedActPlan plan;
   plan.vec4 = aligned;
   plan.grid = grid_for(ceil_div(uint64_t{rows} * (aligned ? width / 4 : width), plan.workgroup), caps);
-  plan.reason = aligned ? "rows of whole vec4" : "offset, stride or width is no multiple of 4";
+  plan.reason = aligned ? "rows of whole vec4" : "offset, stride, width or half a group is no multiple of 4";
   return plan;
 }
 

@@ -10,9 +10,11 @@ namespace doppler::kernels {
 /// Mirrors Params in gated_act.wgsl.
 struct GatedActParams {
   uint32_t rows, width, in_offset, in_stride;
-  uint32_t out_offset, out_stride, grid_x, pad = 0;
+  uint32_t out_offset, out_stride, half, grid_x;
+  float limit, alpha;
+  uint32_t pad0 = 0, pad1 = 0;
 };
-static_assert(sizeof(GatedActParams) == 32);
+static_assert(sizeof(GatedActParams) == 48);
 
 struct GatedActPlan {
   bool vec4 = false;
@@ -21,7 +23,7 @@ struct GatedActPlan {
   std::string reason;
 };
 
-/// `aligned`: every offset, stride and the width are multiples of 4.
+/// `aligned`: every offset, stride, the width and half a group are multiples of 4.
 GatedActPlan plan_gated_act(uint32_t rows, uint32_t width, bool aligned, const gpu::Caps& caps);
 
 }  // namespace doppler::kernels

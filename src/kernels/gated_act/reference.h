@@ -4,11 +4,19 @@
 #include <span>
 #include <vector>
 
-#include "kernels/gated_act/gated_act.h"
+#include "graph/graph.h"
 
 namespace doppler::kernels {
 
-/// in [rows, 2 * width]: gate, then up. Gives [rows, width].
-std::vector<double> gated_act_reference(std::span<const float> in, uint32_t rows, uint32_t width, Gate gate);
+struct GatedActReference {
+  graph::Activation activation = graph::Activation::kSilu;
+  uint32_t group = 0;  // columns of `in` that are one [gate | up]; 0: the whole row
+  bool interleaved = false;
+  double limit = 0, alpha = 1;  // kSwigluClamped
+};
+
+/// in [rows, 2 * width] gives [rows, width].
+std::vector<double> gated_act_reference(const GatedActReference& shape, std::span<const float> in,
+                                        uint32_t rows, uint32_t width);
 
 }  // namespace doppler::kernels

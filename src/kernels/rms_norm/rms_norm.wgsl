@@ -20,27 +20,7 @@ struct Params {
 @group(0) @binding(next) var<storage, read_write> out: array<VALUE>;  // [rows, out_stride]
 @group(0) @binding(next) var<uniform> p: Params;
 
-var<workgroup> partial: array<f32, WORKGROUP>;
-var<workgroup> folded: array<f32, SIDE>;
-
-// Sum over the workgroup, WORKGROUP = SIDE * SIDE.
-fn workgroup_sum(v: f32, thread: u32) -> f32 {
-  partial[thread] = v;
-  workgroupBarrier();
-  if (thread < SIDE) {
-    var s = 0.0;
-    for (var i = 0u; i < SIDE; i++) {
-      s += partial[thread * SIDE + i];
-    }
-    folded[thread] = s;
-  }
-  workgroupBarrier();
-  var total = 0.0;
-  for (var i = 0u; i < SIDE; i++) {
-    total += folded[i];
-  }
-  return total;
-}
+#include "common/workgroup_sum.wgsl"
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
