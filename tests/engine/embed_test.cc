@@ -72,6 +72,15 @@ TEST_CASE("all-minilm-l6-v2 gives transformers' ids and vectors on the CPU") {
   check_references(load(model_path("all-minilm-l6-v2"), on_cpu(Precision::kFast)), 0.999);
 }
 
+TEST_CASE("all-minilm-l6-v2 gives transformers' ids and vectors on lavapipe") {
+  for (const Precision precision : {Precision::kExact, Precision::kFast}) {
+    LoadOptions options = on_cpu(precision);
+    options.device = "lavapipe";
+    check_references(load(model_path("all-minilm-l6-v2"), options),
+                     precision == Precision::kExact ? 0.9999 : 0.999);
+  }
+}
+
 TEST_CASE("all-minilm-l6-v2 as RDRR: F32 kept and F16, and Q8_0 close") {
   const TempDir folder;
   struct Case {
