@@ -37,10 +37,8 @@ struct LoadOptions {
   /// `doppler devices` lists them.
   std::string device = "auto";
   Precision precision = Precision::kFast;
-  unsigned threads = 0;  // of the CPU; 0: the cores this process may use
-  /// Most prompt tokens a forward pass; 0: 512. Of an embedder: most tokens of a text, all of which go
-  /// through in one pass; 0: what the model takes, but at most 8192.
-  uint32_t max_chunk = 0;
+  unsigned threads = 0;    // of the CPU; 0: the cores this process may use
+  uint32_t max_chunk = 0;  // most prompt tokens a forward pass; 0: 512
   LoadParts parts = LoadParts::kAll;
   Progress progress;  // of a download and of the upload to a device
 };
@@ -56,7 +54,9 @@ struct ModelInfo {
   uint32_t max_context = 0;  // positions the model was made for
   std::vector<int32_t> end_ids;
   uint32_t embedding_width = 0;  // numbers of an embedding; 0: the model generates text
-  uint32_t max_text_ids = 0;     // an embedder: a text of more token ids loses its end
+  /// An embedder: a text of more token ids loses its end. All go through in one pass: LoadOptions::max_chunk
+  /// lowers what the model takes; without it 8192 is the most.
+  uint32_t max_text_ids = 0;
   double load_ms = 0;
 };
 

@@ -22,7 +22,6 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-constexpr uint32_t kDefaultChunk = 512;
 constexpr uint32_t kDefaultTextIds = 8192;  // of an embedder: its buffers grow with the longest text
 
 const gguf::GgufFile* as_gguf(const ModelState& state) {
@@ -53,7 +52,8 @@ Result<const ChatTemplate*> ModelState::get_chat() {
   return &*chat;
 }
 
-Result<Model> Model::load(std::string_view name, const LoadOptions& options) {
+Result<Model> Model::load(std::string_view name, const LoadOptions& asked) {
+  LoadOptions options = asked;
   const Clock::time_point start = Clock::now();
   auto state = std::make_shared<ModelState>();
   DOPPLER_TRY(state->info.path, storage::resolve_or_pull(name, options.progress));
@@ -77,21 +77,21 @@ Result<Model> Model::load(std::string_view name, const LoadOptions& options) {
   state->info.vocab = config.vocab;
   state->info.max_context = config.max_context;
   state->info.end_ids = config.end_ids;
-  uint32_t chunk = options.max_chunk ? options.max_chunk : kDefaultChunk;
   if (state->model.graph.embedder) {
     const uint32_t limit =
         config.text_limit ? std::min(config.text_limit, config.max_context) : config.max_context;
-    chunk = std::min(limit, options.max_chunk ? options.max_chunk : kDefaultTextIds);
+    options.max_chunk = std::min(limit, options.max_chunk ? options.max_chunk : kDefaultTextIds);
     state->info.embedding_width = state->model.graph.logits.width;
-    state->info.max_text_ids = chunk;
+    state->info.max_text_ids = options.max_chunk;
   }
   // A damaged tokenizer is found before weights go to a device.
   if (options.parts == LoadParts::kAll) DOPPLER_CHECK_OK(state->get_tokenizer());
-  DOPPLER_TRY(state->backend, make_backend(state->model, {.device = options.device,
-                                                          .precision = options.precision,
-                                                          .threads = options.threads,
-                                                          .max_chunk = chunk,
-                                                          .progress = options.progress}));
+  DOPPLER_TRY(state->backend,
+              make_backend(state->model, {.device = options.device,
+                                          .precision = options.precision,
+                                          .threads = options.threads,
+                                          .max_chunk = options.max_chunk ? options.max_chunk : 512,
+                                          .progress = options.progress}));
   state->info.device = state->backend.executor->device_name();
   state->info.on_gpu = state->backend.on_gpu;
   state->info.device_reason = state->backend.reason;
