@@ -123,6 +123,16 @@ TEST_CASE("attention: head sizes") {
       check(device, {.rows = 2, .head_dim = head_dim, .position = 70, .element = element});
 }
 
+TEST_CASE("attention: heads of several columns a thread") {
+  gpu::Device& device = gpu::test_device();
+  for (const KvElement element : {KvElement::kF32, KvElement::kF16})
+    for (const uint32_t head_dim : {264u, 504u, 512u, 520u, 768u, 1024u})
+      check(device, {.rows = 3, .head_dim = head_dim, .position = 70, .element = element});
+  check(device,
+        {.rows = 33, .heads = 6, .kv_heads = 2, .head_dim = 320, .position = 90, .window = 65, .sink = 1.0f});
+  check(device, {.rows = 2, .heads = 4, .kv_heads = 1, .head_dim = 512, .position = 290, .splits = 3});
+}
+
 TEST_CASE("attention: many rows, windows, grouped heads") {
   gpu::Device& device = gpu::test_device();
   for (const uint32_t rows : {1u, 2u, 7u, 33u, 70u})
@@ -258,6 +268,8 @@ TEST_CASE("attention and kv_write: what does not fit is refused") {
   args.position = 0;
   args.head_dim = 12;
   CHECK(run_attention(device, args).error().code == ErrorCode::kUnsupported);
+  args.head_dim = 1032;
+  CHECK(run_attention(device, args).error().code == ErrorCode::kUnsupported);
   args.head_dim = 16;
   args.sinks = &x;
   args.sink_base = 1023;
@@ -280,6 +292,9 @@ TEST_CASE("attention: the plan splits on hardware only") {
   CHECK(plan.splits * plan.split_keys >= 4096);
   CHECK(plan.scratch_bytes <= attention_scratch_bytes(32, 128, hardware));
   CHECK(plan_attention({512, 32, 8, 128, 0, 0}, true, hardware).query_tile == 8);
+  CHECK(plan_attention({512, 32, 8, 256, 0, 0}, true, hardware).query_tile == 8);
+  CHECK(plan_attention({512, 32, 8, 264, 0, 0}, true, hardware).query_tile == 4);
+  CHECK(plan_attention({512, 32, 8, 1024, 0, 0}, true, hardware).query_tile == 2);
 }
 
 }  // namespace

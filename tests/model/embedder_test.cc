@@ -38,12 +38,15 @@ TEST_CASE("decoder embedders: the last or the mean hidden state after the final 
   std::vector<float> logits(ids.size() * decoder.vocab());
   REQUIRE(decoder.executor().forward(decoder.kv(), ids, LogitRows::kAll, logits).has_value());
 
-  for (const bool of_mean : {false, true}) {
+  const std::shared_ptr<gpu::Device> lavapipe = take(gpu::Device::create({.name = "lavapipe"}));
+  for (const int form : {0, 1, 2, 3}) {
+    const bool of_mean = form % 2 == 1, on_gpu = form >= 2;
     CAPTURE(of_mean);
+    CAPTURE(on_gpu);
     const TempDir temporary;
     const fs::path folder = temporary.path() / "m";
     make_embedder(folder, of_mean ? "pooling_mode_mean_tokens" : "pooling_mode_lasttoken");
-    Runner runner(folder.string(), Precision::kExact, KvType::kF32, 256);
+    Runner runner(folder.string(), Precision::kExact, KvType::kF32, 256, on_gpu ? lavapipe : nullptr);
     CHECK(runner.model().graph.embedder);
     std::vector<float> embedding(last.size());
     REQUIRE(runner.executor().forward(runner.kv(), ids, LogitRows::kLast, embedding).has_value());

@@ -101,6 +101,7 @@ Result<void> GpuWeights::upload_vectors(gpu::Device& device, const graph::Graph&
     source.release(weight);
     DOPPLER_CHECK_OK(meter.add(weight, data.row_bytes));
   }
+  if (values.empty()) values.resize(4);  // a buffer cannot be empty
   DOPPLER_TRY(vectors_, device.create_buffer(values.size() * 4, "vectors"));
   return device.write(vectors_, 0, std::as_bytes(std::span(values)));
 }

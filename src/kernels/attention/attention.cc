@@ -51,6 +51,7 @@ Result<void> record_attention(gpu::Device& device, gpu::Commands& commands, cons
   const bool aligned = aligned4(args.q);
   Defines defines;
   defines.number("QUERIES", plan.query_tile)
+      .number("COLUMNS", plan.columns)
       .flag("Q_VEC4", aligned)
       .flag("F16_CACHE", f16)
       .flag("SPLIT", split);
@@ -58,9 +59,10 @@ Result<void> record_attention(gpu::Device& device, gpu::Commands& commands, cons
   defines.flag("SOFTCAP", args.softcap != 0).flag("CAUSAL", args.causal).flag("SINKS", sinks);
   defines.set("WORD", f16 ? "u32" : "f32").set("VALUES", f16 ? "vec2<u32>" : "vec4<f32>");
   const std::string label =
-      fmt::format("attention/{}/q{}{}{}{}{}{}", f16 ? "f16" : "f32", plan.query_tile,
-                  aligned ? "" : "/scalar", split ? "/split" : "", args.softcap != 0 ? "/softcap" : "",
-                  args.causal ? "" : "/all", sinks ? "/sinks" : "");
+      fmt::format("attention/{}/q{}{}{}{}{}{}{}", f16 ? "f16" : "f32", plan.query_tile,
+                  plan.columns == 1 ? "" : fmt::format("c{}", plan.columns), aligned ? "" : "/scalar",
+                  split ? "/split" : "", args.softcap != 0 ? "/softcap" : "", args.causal ? "" : "/all",
+                  sinks ? "/sinks" : "");
   DOPPLER_TRY(const gpu::Pipeline* pipeline,
               kernel_pipeline(device, label, "attention/attention.wgsl", defines));
 

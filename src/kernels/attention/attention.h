@@ -15,7 +15,7 @@ struct AttentionArgs {
   KvBuffers cache;                   // positions [0, position + rows) are filled
   Matrix out;                        // as q; another buffer
   uint32_t heads = 0, kv_heads = 0;  // head h reads KV head h / (heads / kv_heads)
-  uint32_t head_dim = 0;             // a multiple of 8, at most 256
+  uint32_t head_dim = 0;             // a multiple of 8, at most kMaxHeadDim
   uint32_t position = 0;             // of the first row: row r sees positions j <= position + r
   uint32_t window = 0;               // 0: all; else only those with position + r - j < window
   float scale = 1.0f;

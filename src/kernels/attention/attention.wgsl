@@ -2,9 +2,11 @@
 // KV head and reads each key and value once for all of them:
 //   scores   thread t owns key t of the tile: dot products with every query (q in workgroup memory)
 //   softmax  running maximum per query over the tile; each thread keeps its own part of the sum
-//   values   thread t owns four columns of the output; where head_dim < 256, `slices` threads share a column
-// With SINKS each head has a score without a key: it joins the softmax's sum and brings no value. Without CAUSAL every row
-// sees every position. With SPLIT, part wg.z of the keys leaves its unnormalised sums, maximum and weight sum for attention_combine.
+//   values   thread t owns COLUMNS times four columns of the output, 256 apart; where head_dim < 256, `slices` threads
+//            share a column
+// With SINKS each head has a score without a key: it joins the softmax's sum and brings no value. Without CAUSAL every
+// row sees every position. With SPLIT, part wg.z of the keys leaves its unnormalised sums, maximum and weight sum for
+// attention_combine.
 struct Params {
   rows: u32, heads: u32, kv_heads: u32, head_dim: u32,
   position: u32, window: u32, q_offset: u32, q_stride: u32,
@@ -28,8 +30,9 @@ struct Params {
 const kTile: u32 = 64u;
 const kLowest: f32 = -3.0e38;  // finite, so that differences of two of them are 0 and not NaN
 
-var<workgroup> wide: array<vec4<f32>, QUERIES * 64>;   // q [query, head_dim / 4]; at the end, sums [query, thread]
-var<workgroup> weights: array<f32, QUERIES * 64>;      // scores, then weights [query, key]
+// q [query, head_dim / 4]; at the end, sums [query, COLUMNS, thread]
+var<workgroup> wide: array<vec4<f32>, QUERIES * COLUMNS * 64>;
+var<workgroup> weights: array<f32, QUERIES * 64>;  // scores, then weights [query, key]
 var<workgroup> partial: array<f32, QUERIES * 8>;
 
 fn q_vec4(row: u32, head: u32, c: u32) -> vec4<f32> {
@@ -88,7 +91,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
   var most{n} = kLowest;
   var total{n} = 0.0;  // of this thread's keys
 #endif
-  var sum{n} = vec4<f32>();
+#unroll j COLUMNS
+  var sum{n}_{j} = vec4<f32>();
+#end
 #end
   // Positions any query of this workgroup may see, in whole tiles, within this split.
   let newest = last_seen(min(first + QUERIES - 1u, pairs - 1u), group_heads);
@@ -101,10 +106,12 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
   begin = max(begin, wg.z * (p.split_keys / kTile));
   end = min(end, (wg.z + 1u) * (p.split_keys / kTile));
 #endif
-  // Values: thread = slice * quads + column.
-  let slices = 64u / quads;
+  // Values: thread = slice * quads + column; one slice where there are 64 columns or more.
+  let slices = max(64u / quads, 1u);
   let slice = thread / quads;
-  let column = kv_head * quads + thread % quads;
+#unroll j COLUMNS
+  let column{j} = kv_head * quads + min(thread % quads + {j}u * 64u, quads - 1u);
+#end
   workgroupBarrier();
 
   for (var tile = begin; tile < end; tile++) {
@@ -161,7 +168,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
       most{n} = m;
       let weight = select(0.0, exp(score{n} - m), seen_by{n});
       total{n} = total{n} * correction + weight;
-      sum{n} *= correction;
+#unroll j COLUMNS
+      sum{n}_{j} *= correction;
+#end
       weights[{n}u * 64u + thread] = weight;
     }
 #end
@@ -169,9 +178,11 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
     if (slice < slices) {
       let keys = min(kTile, newest + 1u - tile * kTile);
       for (var i = slice; i < keys; i += slices) {
-        let v = value((tile * kTile + i) * width + column);
+#unroll j COLUMNS
+        let v{j} = value((tile * kTile + i) * width + column{j});
 #unroll n QUERIES
-        sum{n} += weights[{n}u * 64u + i] * v;
+        sum{n}_{j} += weights[{n}u * 64u + i] * v{j};
+#end
 #end
       }
     }
@@ -180,7 +191,9 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
 
 #unroll n QUERIES
   weights[{n}u * 64u + thread] = total{n};
-  wide[{n}u * 64u + thread] = sum{n};
+#unroll j COLUMNS
+  wide[({n}u * COLUMNS + {j}u) * 64u + thread] = sum{n}_{j};
+#end
 #end
   workgroupBarrier();
   if (thread < QUERIES * 8u) {
@@ -192,14 +205,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
   }
   workgroupBarrier();
 #unroll n QUERIES
-  if (first + {n}u < pairs && thread < quads) {
+  if (first + {n}u < pairs) {
     var t = 0.0;
     for (var i = 0u; i < 8u; i++) {
       t += partial[{n}u * 8u + i];
-    }
-    var s = vec4<f32>();
-    for (var i = 0u; i < slices; i++) {
-      s += wide[{n}u * 64u + i * quads + thread];
     }
     let row = (first + {n}u) / group_heads;
     let head = kv_head * group_heads + (first + {n}u) % group_heads;
@@ -209,15 +218,24 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
       out[at + p.head_dim] = most{n};
       out[at + p.head_dim + 1u] = t;
     }
-    let to = at + thread * 4u;
+    t = 1.0;  // attention_combine divides
 #else
-    s = s / t;
-    let to = p.out_offset + row * p.out_stride + head * p.head_dim + thread * 4u;
+    let at = p.out_offset + row * p.out_stride + head * p.head_dim;
 #endif
-    out[to] = s.x;
-    out[to + 1u] = s.y;
-    out[to + 2u] = s.z;
-    out[to + 3u] = s.w;
+    for (var j = 0u; j < COLUMNS; j++) {
+      let c = thread + j * 64u;
+      if (c < quads) {
+        var s = vec4<f32>();
+        for (var i = 0u; i < slices; i++) {
+          s += wide[({n}u * COLUMNS + j) * 64u + i * quads + thread];
+        }
+        s = s / t;
+        out[at + c * 4u] = s.x;
+        out[at + c * 4u + 1u] = s.y;
+        out[at + c * 4u + 2u] = s.z;
+        out[at + c * 4u + 3u] = s.w;
+      }
+    }
   }
 #end
 }

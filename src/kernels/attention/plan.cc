@@ -25,7 +25,9 @@ AttentionPlan plan_attention(const AttentionShape& shape, bool may_split, const 
   // threads want 4 workgroups, a GPU wants a hundred, which it gets from splits where the rows are few.
   const bool split = may_split && caps.hardware && shape.rows <= kSplitRows;
   const uint32_t wanted = caps.hardware ? 100 : 4;
+  plan.columns = static_cast<uint32_t>(ceil_div(shape.head_dim, 256));
   plan.query_tile = 8;
+  while (plan.query_tile * plan.columns > 8) plan.query_tile /= 2;  // sums a thread holds
   while (plan.query_tile > 1 && plan.query_tile / 2 >= pairs) plan.query_tile /= 2;
   while (!split && plan.query_tile > 1 && ceil_div(pairs, plan.query_tile) * shape.kv_heads < wanted)
     plan.query_tile /= 2;

@@ -7,8 +7,8 @@
 
 namespace doppler::kernels {
 
-/// The largest head: 64 threads have four of its columns each.
-inline constexpr uint32_t kMaxHeadDim = 256;
+/// The largest head: what 16 KB of workgroup memory hold for two queries.
+inline constexpr uint32_t kMaxHeadDim = 1024;
 
 /// Mirrors Params in attention.wgsl and attention_combine.wgsl.
 struct AttentionParams {
@@ -30,6 +30,7 @@ struct AttentionPlan {
   uint32_t query_tile = 1;  // (row, head) pairs that share a workgroup's pass over the keys
   uint32_t key_tile = 32;   // keys scored between two updates of the running maximum
   uint32_t workgroup = 64;
+  uint32_t columns = 1;     // times four columns of a head that a thread sums up
   uint32_t splits = 1;      // parts the keys are cut into; above 1 a second dispatch combines them
   uint32_t split_keys = 0;  // keys a part has
   uint64_t scratch_bytes = 0;

@@ -38,7 +38,7 @@ TEST_CASE("route: the largest logits, of equals the lower number, and their weig
   }
 }
 
-TEST_CASE("expert_linear: shared and separate inputs, stacked weights, biases; expert_sum") {
+TEST_CASE("expert_linear: shared and separate inputs, stacked weights, biases, and expert_sum") {
   ThreadPool pool(2);
   const cpu::Simd& simd = cpu::choose_simd();
   constexpr uint32_t kExperts = 4, kRows = 5, kColumns = 12, kTokens = 3, kTopK = 2;
@@ -87,7 +87,7 @@ TEST_CASE("expert_linear: shared and separate inputs, stacked weights, biases; e
   }
 }
 
-TEST_CASE("attention: sinks join the sum; without causality every row sees all") {
+TEST_CASE("attention: sinks join the sum, without causality every row sees all") {
   ThreadPool pool(2);
   const cpu::Simd& simd = cpu::choose_simd();
   constexpr uint32_t kHeads = 4, kKvHeads = 2, kDim = 8, kTokens = 21;

@@ -171,7 +171,7 @@ TEST_CASE("activations: every kind, and gates that are grouped, interleaved and 
   }
 }
 
-TEST_CASE("pooling: the mean of rows and length 1; a factor a row") {
+TEST_CASE("pooling: the mean of rows and length 1, a factor a row") {
   ThreadPool pool(2);
   Matrix in(17, 4, 6), mean(18, 1, 6), factor(19, 4, 1), scaled(20, 4, 6);
   cpu::mean_rows(in.rows, mean.rows);
