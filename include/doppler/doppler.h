@@ -39,6 +39,9 @@ struct LoadOptions {
   Precision precision = Precision::kFast;
   unsigned threads = 0;    // of the CPU; 0: the cores this process may use
   uint32_t max_chunk = 0;  // most prompt tokens a forward pass; 0: 512
+  /// Most bytes of a mixture's experts on the GPU: they are loaded from the file as they are asked for. 0:
+  /// all are there. On the CPU without effect: there they are read where the file is mapped.
+  uint64_t expert_memory_bytes = 0;
   LoadParts parts = LoadParts::kAll;
   Progress progress;  // of a download and of the upload to a device
 };

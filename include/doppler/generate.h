@@ -67,6 +67,7 @@ struct Timings {
   double first_token_ms = 0;  // from the call to the first id
   uint32_t gen_tokens = 0;
   double gen_ms = 0;  // from the prompt's logits to the last id: gen_tokens - 1 forward passes
+  std::optional<ExpertStats> experts;  // of this generation; only with experts on demand
 };
 
 struct Generation {

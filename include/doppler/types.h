@@ -38,4 +38,14 @@ using Progress = std::function<bool(std::string_view what, uint64_t done_bytes, 
 enum class Precision { kFast, kExact };  // fast: int8 activations in the products with packed weights
 enum class KvType { kF16, kF32 };        // how keys and values are cached
 
+/// Experts that were loaded onto the device as they were asked for, A layer asks once a pass for each
+/// different expert of its tokens.
+struct ExpertStats {
+  uint64_t hits = 0, misses = 0;  // were there, had to come: together what was asked for
+  uint64_t prefetched = 0;        // of the misses: read and packed before they were asked for
+  uint64_t bytes_loaded = 0;
+  uint64_t slots = 0, slots_wanted = 0;  // experts that the device holds, that the model has
+  uint64_t slot_bytes = 0;               // of all slots
+};
+
 }  // namespace doppler

@@ -30,6 +30,7 @@ struct BenchResult {
   std::string device;
   double load_ms = 0, prompt_tok_s = 0, gen_tok_s = 0, first_token_ms = 0;
   uint64_t peak_rss_bytes = 0, gpu_bytes = 0;
+  std::optional<ExpertStats> experts;  // of the last run
 };
 
 double median(std::vector<double> values) {
@@ -87,15 +88,18 @@ Result<BenchResult> measure(const BenchCommand& command) {
   // Warm-up: pages come in, pipelines are compiled, caches grow.
   DOPPLER_CHECK_OK(generate(std::min<size_t>(ids.size(), 16), 2));
   std::vector<double> prompt, gen, first;
+  std::optional<ExpertStats> experts;
   for (uint32_t run = 0; run < command.runs; ++run) {
     DOPPLER_TRY(const Generation out, generate(ids.size(), command.gen_tokens));
     const Timings& t = out.timings;
     prompt.push_back(t.prompt_ms > 0 ? t.prompt_tokens * 1000.0 / t.prompt_ms : 0);
     first.push_back(t.first_token_ms);
+    experts = t.experts;
     // The first token comes with the prompt; gen_ms is the time of the others.
     if (t.gen_tokens > 1 && t.gen_ms > 0) gen.push_back((t.gen_tokens - 1) * 1000.0 / t.gen_ms);
   }
   BenchResult result;
+  result.experts = experts;
   result.device = model.info().device;
   result.load_ms = model.info().load_ms;
   result.prompt_tok_s = median(prompt);
@@ -110,17 +114,19 @@ int run(Program& program, const BenchCommand& command) {
   const auto result = measure(command);
   if (!result) return fail_with(result.error());
   if (command.json) {
-    program.out.line(dump({{"device", result->device},
-                           {"load_ms", result->load_ms},
-                           {"prompt_tok_s", result->prompt_tok_s},
-                           {"gen_tok_s", result->gen_tok_s},
-                           {"first_token_ms", result->first_token_ms},
-                           {"peak_rss_bytes", result->peak_rss_bytes},
-                           {"gpu_bytes", result->gpu_bytes},
-                           {"prompt_tokens", command.prompt_tokens},
-                           {"gen_tokens", command.gen_tokens},
-                           {"runs", command.runs},
-                           {"precision", command.options.precision}}));
+    nlohmann::ordered_json out = {{"device", result->device},
+                                  {"load_ms", result->load_ms},
+                                  {"prompt_tok_s", result->prompt_tok_s},
+                                  {"gen_tok_s", result->gen_tok_s},
+                                  {"first_token_ms", result->first_token_ms},
+                                  {"peak_rss_bytes", result->peak_rss_bytes},
+                                  {"gpu_bytes", result->gpu_bytes},
+                                  {"prompt_tokens", command.prompt_tokens},
+                                  {"gen_tokens", command.gen_tokens},
+                                  {"runs", command.runs},
+                                  {"precision", command.options.precision}};
+    if (result->experts) out["experts"] = experts_json(*result->experts);
+    program.out.line(dump(out));
     return kExitOk;
   }
   program.out.write(fmt::format(
@@ -131,6 +137,7 @@ int run(Program& program, const BenchCommand& command) {
       result->device, result->load_ms, result->prompt_tok_s, command.prompt_tokens, result->gen_tok_s,
       command.gen_tokens, result->first_token_ms, format_bytes(static_cast<double>(result->peak_rss_bytes)),
       format_bytes(static_cast<double>(result->gpu_bytes)), command.runs, command.options.precision));
+  if (result->experts) program.out.write(experts_line(*result->experts) + " (last run)\n");
   return kExitOk;
 }
 

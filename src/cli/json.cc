@@ -42,6 +42,16 @@ std::string_view finish_name(FinishReason reason) {
   return "error";
 }
 
+Json experts_json(const ExpertStats& stats) {
+  return {{"hits", stats.hits},
+          {"misses", stats.misses},
+          {"prefetched", stats.prefetched},
+          {"bytes_loaded", stats.bytes_loaded},
+          {"slots", stats.slots},
+          {"slots_wanted", stats.slots_wanted},
+          {"slot_bytes", stats.slot_bytes}};
+}
+
 Json generation_json(const Generation& generation, std::string_view model, std::string_view device) {
   Json logprobs = Json::array();
   for (const StepLogprobs& step : generation.logprobs) {
@@ -59,6 +69,7 @@ Json generation_json(const Generation& generation, std::string_view model, std::
   out["timings"] = {{"load_ms", t.load_ms},       {"prompt_tokens", t.prompt_tokens},
                     {"prompt_ms", t.prompt_ms},   {"first_token_ms", t.first_token_ms},
                     {"gen_tokens", t.gen_tokens}, {"gen_ms", t.gen_ms}};
+  if (t.experts) out["timings"]["experts"] = experts_json(*t.experts);
   return out;
 }
 

@@ -16,6 +16,8 @@ std::string dump_error(std::string_view message);
 /// "stop", "length", "cancelled", "error"
 std::string_view finish_name(FinishReason reason);
 
+nlohmann::ordered_json experts_json(const ExpertStats& stats);
+
 /// The object `doppler run --json` prints.
 nlohmann::ordered_json generation_json(const Generation& generation, std::string_view model,
                                        std::string_view device);

@@ -12,6 +12,7 @@
 #include "cli/program.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
+#include "cli/values.h"
 #include "engine/convert.h"
 #include "engine/inspect.h"
 #include "engine/plan_model.h"
@@ -28,25 +29,6 @@ struct ConvertCommand {
   ConvertOptions options;
   bool json = false;
 };
-
-/// "64MiB", "1GiB", "4096" to bytes.
-std::optional<uint64_t> parse_size(const std::string& text) {
-  size_t used = 0;
-  while (used < text.size() && text[used] >= '0' && text[used] <= '9') ++used;
-  if (used == 0 || used > 12) return std::nullopt;
-  const uint64_t number = std::stoull(text.substr(0, used));
-  const std::string unit = text.substr(used);
-  int shift = 0;
-  if (unit == "KiB")
-    shift = 10;
-  else if (unit == "MiB")
-    shift = 20;
-  else if (unit == "GiB")
-    shift = 30;
-  else if (!unit.empty() && unit != "B")
-    return std::nullopt;
-  return number <= UINT64_MAX >> shift ? std::optional(number << shift) : std::nullopt;
-}
 
 int run_convert(Program& program, ConvertCommand& command) {
   ProgressBar bar;
@@ -161,12 +143,7 @@ void add_convert_command(CLI::App& app, Program& program) {
   command->add_flag("--compat", state->options.compat,
                     "write only types that the original engine's readers know");
   command->add_option("--shard-size", state->shard_size, "bytes a shard, default 64MiB")
-      ->check(CLI::Validator(
-          [](std::string& text) {
-            const auto size = parse_size(text);
-            return std::string(size && *size > 0 ? "" : "a size such as 64MiB wanted, got \"" + text + "\"");
-          },
-          "SIZE"));
+      ->check(CLI::Validator([](std::string& text) { return check_size(text); }, "SIZE"));
   command->add_option("--hash", state->hash, "sha256 or blake3")->check(CLI::IsMember({"sha256", "blake3"}));
   command->add_option("--model-id", state->options.model_id, "the manifest's name of the model");
   command->add_option("--threads", state->options.threads, "CPU threads; 0: the cores this process may use")

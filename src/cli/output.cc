@@ -38,6 +38,18 @@ int Output::finish(int exit_code) {
 
 bool Output::is_terminal() const { return ::isatty(STDOUT_FILENO) == 1; }
 
+std::string experts_line(const ExpertStats& stats) {
+  const uint64_t asked = stats.hits + stats.misses;
+  return fmt::format(
+      "experts: {} of {} asked for were there ({:.1f} %), {} of the others prefetched; {:.1f} MiB loaded; {} "
+      "of "
+      "{} fit into {:.1f} MiB",
+      stats.hits, asked,
+      asked == 0 ? 0.0 : 100.0 * static_cast<double>(stats.hits) / static_cast<double>(asked),
+      stats.prefetched, static_cast<double>(stats.bytes_loaded) / (1 << 20), stats.slots, stats.slots_wanted,
+      static_cast<double>(stats.slot_bytes) / (1 << 20));
+}
+
 void report(std::string_view message) {
   std::string line = "doppler: ";
   for (const char c : message) line += c == '\n' || c == '\r' ? ' ' : c;

@@ -34,6 +34,9 @@ class Output {
   int error_ = 0;  // errno of the first failure
 };
 
+/// "experts: 90 of 120 asked for were there, 12 of the others prefetched; …"
+std::string experts_line(const ExpertStats& stats);
+
 /// Prints `doppler: MESSAGE` as a single line on stderr.
 void report(std::string_view message);
 

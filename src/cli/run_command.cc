@@ -61,6 +61,8 @@ int run_plain(Program& program, const RunOptions& options) {
   const int code = exit_code(*generation);
   if (code != kExitFailed && program.out.ok())
     fmt::print(stderr, "{}", speed_line(*generation, runner.model().info().device));
+  if (program.verbosity > 0 && generation->timings.experts)
+    fmt::print(stderr, "{}\n", experts_line(*generation->timings.experts));
   return code;
 }
 

@@ -95,6 +95,17 @@ Result<void> set_seed(const Json& value, std::optional<uint64_t>& target) {
   return {};
 }
 
+Result<void> set_size(const Json& value, std::string_view key, uint64_t& target) {
+  std::string text = value.is_number_unsigned() ? std::to_string(value.get<uint64_t>()) : std::string();
+  if (value.is_string()) text = value.get<std::string>();
+  const std::optional<uint64_t> size = parse_size(text);
+  if (!size || *size == 0)
+    return fail(ErrorCode::kBadInput, "[jsonl] \"{}\" must be a size such as 4096 or \"4GiB\", got {}", key,
+                value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  target = *size;
+  return {};
+}
+
 Result<void> set_option(std::string_view key, const Json& v, RunOptions& o) {
   SamplerOptions& s = o.generate.sampling;
   if (key == "prompt") return set_optional(v, key, o.prompt);
@@ -118,6 +129,7 @@ Result<void> set_option(std::string_view key, const Json& v, RunOptions& o) {
   if (key == "precision") return set_choice(v, key, {"fast", "exact"}, o.precision);
   if (key == "kv") return set_choice(v, key, {"f16", "f32", "q8", "q4"}, o.kv.emplace());
   if (key == "threads") return set_number(v, key, kThreads, o.threads);
+  if (key == "expert_memory") return set_size(v, key, o.expert_memory_bytes);
   if (key == "chunk") return set_number(v, key, kChunk, o.generate.chunk);
   return fail(ErrorCode::kBadInput, "[jsonl] an option of `doppler run` by its long name wanted, got \"{}\"",
               key);
@@ -132,6 +144,11 @@ void add_device_options(CLI::App& command, RunOptions& o) {
       ->check(CLI::IsMember({"fast", "exact"}));
   command.add_option("--threads", o.threads, "CPU threads; 0: the cores this process may use")
       ->check(in_range(kThreads, true, "N"));
+  command
+      .add_option_function<std::string>(
+          "--expert-memory", [&o](const std::string& text) { o.expert_memory_bytes = *parse_size(text); },
+          "keep at most this many bytes of a mixture's experts on the GPU, e.g. 4GiB; default: all")
+      ->check(CLI::Validator([](std::string& text) { return check_size(text); }, "SIZE"));
 }
 
 void add_session_options(CLI::App& command, RunOptions& o) {
@@ -189,6 +206,7 @@ LoadOptions load_options(const RunOptions& options) {
   out.precision = options.precision == "exact" ? Precision::kExact : Precision::kFast;
   out.threads = options.threads;
   out.max_chunk = std::max(512u, options.generate.chunk);
+  out.expert_memory_bytes = options.expert_memory_bytes;
   return out;
 }
 

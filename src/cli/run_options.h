@@ -23,10 +23,11 @@ struct RunOptions {
   std::string device = "auto", precision = "fast";
   std::optional<std::string> kv;
   unsigned threads = 0;
+  uint64_t expert_memory_bytes = 0;  // 0: all experts are on the device
   GenerateOptions generate;
 };
 
-/// --device, --precision, --threads: of every command that runs a model.
+/// --device, --precision, --threads, --expert-memory: of every command that runs a model.
 void add_device_options(CLI::App& command, RunOptions& options);
 /// --context, --kv, --chunk.
 void add_session_options(CLI::App& command, RunOptions& options);

@@ -22,8 +22,8 @@ Result<std::string> prompt_text(const RunOptions& options) {
 Result<void> Runner::prepare(const RunOptions& options, bool text) {
   DOPPLER_TRY(const SessionOptions session, session_options(options));
   LoadOptions load = load_options(options);
-  const std::string model_key =
-      fmt::format("{}\n{}\n{}\n{}", options.device, options.precision, options.threads, load.max_chunk);
+  const std::string model_key = fmt::format("{}\n{}\n{}\n{}\n{}", options.device, options.precision,
+                                            options.threads, load.max_chunk, load.expert_memory_bytes);
   const std::string session_key = fmt::format("{}\n{}", options.context, options.kv.value_or(""));
   if (!model_ || model_key != model_key_) {
     session_.reset();

@@ -59,4 +59,28 @@ std::string check_number(const std::string& text, NumberRange range, bool whole)
   return {};
 }
 
+std::optional<uint64_t> parse_size(std::string_view text) {
+  size_t used = 0;
+  uint64_t number = 0;
+  while (used < text.size() && used < 12 && text[used] >= '0' && text[used] <= '9')
+    number = number * 10 + static_cast<uint64_t>(text[used++] - '0');
+  if (used == 0) return std::nullopt;
+  const std::string_view unit = text.substr(used);
+  int shift = 0;
+  if (unit == "K" || unit == "KiB")
+    shift = 10;
+  else if (unit == "M" || unit == "MiB")
+    shift = 20;
+  else if (unit == "G" || unit == "GiB")
+    shift = 30;
+  else if (!unit.empty() && unit != "B")
+    return std::nullopt;
+  return number <= UINT64_MAX >> shift ? std::optional(number << shift) : std::nullopt;
+}
+
+std::string check_size(const std::string& text) {
+  const auto size = parse_size(text);
+  return size && *size > 0 ? "" : "a size such as 64MiB wanted, got \"" + text + "\"";
+}
+
 }  // namespace doppler::cli

@@ -31,6 +31,12 @@ std::string check_ids(const std::string& text);
 /// A check for CLI11: a whole number from 0 to 2^64 - 1.
 std::string check_seed(const std::string& text);
 
+/// "4096", "64MiB", "4G" (the same as 4GiB) to bytes; nullopt: anything else.
+std::optional<uint64_t> parse_size(std::string_view text);
+
+/// A check for CLI11: a size above 0.
+std::string check_size(const std::string& text);
+
 /// A check for CLI11: a number in `range`, whole if `whole`.
 std::string check_number(const std::string& text, NumberRange range, bool whole);
 

@@ -9,6 +9,9 @@ namespace {
 
 Result<Backend> make_cpu_backend(const model::LoadedModel& model, const BackendOptions& options,
                                  std::string reason) {
+  if (options.expert_memory_bytes > 0)
+    log(LogLevel::kWarning,
+        "[device] --expert-memory is without effect on the CPU: experts are read where the file is mapped");
   DOPPLER_TRY(auto executor, make_cpu_executor(model.graph, *model.weights,
                                                {.precision = options.precision,
                                                 .threads = options.threads,
@@ -20,10 +23,17 @@ Result<Backend> make_gpu_backend(const model::LoadedModel& model, const BackendO
                                  const DeviceChoice& choice) {
   DOPPLER_TRY(std::shared_ptr<gpu::Device> device,
               gpu::Device::create({.name = choice.adapter, .checked_shaders = false}));
-  DOPPLER_TRY(
-      auto executor,
-      make_gpu_executor(std::move(device), model.graph, *model.weights,
-                        {.precision = options.precision, .max_chunk = options.max_chunk}, options.progress));
+  DOPPLER_TRY(auto executor, make_gpu_executor(std::move(device), model.graph, *model.weights,
+                                               {.precision = options.precision,
+                                                .max_chunk = options.max_chunk,
+                                                .expert_memory_bytes = options.expert_memory_bytes},
+                                               options.progress));
+  const auto experts = executor->expert_stats();
+  if (options.expert_memory_bytes > 0 && !experts)
+    log(LogLevel::kWarning, "[device] --expert-memory is without effect: the model has no experts");
+  if (experts && experts->slots == experts->slots_wanted)
+    log(LogLevel::kInfo, "[device] all {} experts fit; without --expert-memory they would run faster",
+        experts->slots);
   return Backend{std::move(executor), true, choice.reason};
 }
 

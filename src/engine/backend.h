@@ -15,6 +15,7 @@ struct BackendOptions {
   Precision precision = Precision::kFast;
   unsigned threads = 0;
   uint32_t max_chunk = 512;
+  uint64_t expert_memory_bytes = 0;  // GpuOptions::expert_memory_bytes
   Progress progress;
 };
 

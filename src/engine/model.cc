@@ -91,6 +91,7 @@ Result<Model> Model::load(std::string_view name, const LoadOptions& asked) {
                                           .precision = options.precision,
                                           .threads = options.threads,
                                           .max_chunk = options.max_chunk ? options.max_chunk : 512,
+                                          .expert_memory_bytes = options.expert_memory_bytes,
                                           .progress = options.progress}));
   state->info.device = state->backend.executor->device_name();
   state->info.on_gpu = state->backend.on_gpu;

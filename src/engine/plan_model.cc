@@ -93,7 +93,9 @@ Result<PlanReport> plan_model(const std::string& name, const BackendOptions& opt
   }
   DOPPLER_TRY(const auto device, gpu::Device::create({.name = choice.adapter}));
   report.device = device->caps().adapter;
-  const GpuOptions gpu_options{.precision = options.precision, .max_chunk = options.max_chunk};
+  const GpuOptions gpu_options{.precision = options.precision,
+                               .max_chunk = options.max_chunk,
+                               .expert_memory_bytes = options.expert_memory_bytes};
   const gpu::Caps caps = gpu_exec::planning_caps(device->caps(), gpu_options);
   DOPPLER_TRY(const auto fixed, gpu_exec::plan_static(model.graph, caps, gpu_options));
   const auto prefill =

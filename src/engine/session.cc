@@ -3,6 +3,19 @@
 #include "pipelines/text/generator.h"
 
 namespace doppler {
+namespace {
+
+/// What came after `before`.
+std::optional<ExpertStats> since(const std::optional<ExpertStats>& before, std::optional<ExpertStats> now) {
+  if (!before || !now) return now;
+  now->hits -= before->hits;
+  now->misses -= before->misses;
+  now->prefetched -= before->prefetched;
+  now->bytes_loaded -= before->bytes_loaded;
+  return now;
+}
+
+}  // namespace
 
 Session::Session(std::unique_ptr<SessionState> state) : state_(std::move(state)) {}
 Session::Session(Session&&) noexcept = default;
@@ -31,9 +44,11 @@ Result<Generation> Session::generate(std::span<const int32_t> prompt_ids, const 
   }
   const std::lock_guard lock(model.run);
   state_->cancel.store(false);
+  const std::optional<ExpertStats> before = model.backend.executor->expert_stats();
   DOPPLER_TRY(Generation out, doppler::generate(*model.backend.executor, *state_->kv, generator, prompt_ids,
                                                 options, callbacks, &state_->cancel));
   out.timings.load_ms = model.info.load_ms;
+  out.timings.experts = since(before, model.backend.executor->expert_stats());
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 #include "base/progress.h"
 #include "base/result.h"
-#include "doppler/types.h"  // Precision, KvType
+#include "doppler/types.h"  // Precision, KvType, ExpertStats
 #include "graph/graph.h"
 #include "graph/weights.h"
 
@@ -42,6 +43,8 @@ class Executor {
   virtual ~Executor() = default;
   virtual std::string device_name() const = 0;
   virtual uint64_t device_bytes() const = 0;  // memory taken on the device: weights and activations
+  /// nullopt unless experts are loaded on demand.
+  virtual std::optional<ExpertStats> expert_stats() const { return std::nullopt; }
   virtual Result<std::unique_ptr<KvCache>> make_kv(uint32_t capacity, KvType type) = 0;
 
   /// Appends `ids` to `kv` (they take positions kv.length() ...) and computes the asked rows of logits into

@@ -29,6 +29,8 @@ class WeightSource {
                 expert, weight.name);
   }
   virtual void release(const Weight& weight) const = 0;  // the executor has its own copy: pages may go
+  /// The same for one matrix of a stack. Safe while another thread reads it.
+  virtual void release_expert(const Weight& weight, uint32_t /*expert*/) const { release(weight); }
 };
 
 }  // namespace doppler::graph

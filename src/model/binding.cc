@@ -113,4 +113,9 @@ void TensorWeights::release(const Weight& weight) const {
   for (uint32_t expert = 0; expert < tensors; ++expert) let_go(tensor_name(weight, expert));
 }
 
+void TensorWeights::release_expert(const Weight& weight, uint32_t expert) const {
+  if (merged(weight)) return release(weight);
+  if (const TensorInfo* info = source_.find(tensor_name(weight, expert))) source_.release(*info);
+}
+
 }  // namespace doppler::model

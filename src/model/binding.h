@@ -14,6 +14,7 @@ class TensorWeights final : public graph::WeightSource {
   Result<graph::WeightData> load(const graph::Weight& weight) const override;
   Result<graph::WeightData> load_expert(const graph::Weight& weight, uint32_t expert) const override;
   void release(const graph::Weight& weight) const override;
+  void release_expert(const graph::Weight& weight, uint32_t expert) const override;
 
  private:
   const TensorSource& source_;

@@ -2,6 +2,8 @@
 #include <map>
 #include <utility>
 
+#include "exec/gpu/expert_pools.h"
+#include "exec/gpu/experts_on_demand.h"
 #include "exec/gpu/gpu_executor.h"
 #include "exec/gpu/kv_cache.h"
 #include "exec/gpu/plan.h"
@@ -13,6 +15,8 @@
 namespace doppler {
 namespace {
 
+using gpu_exec::ExpertPools;
+using gpu_exec::ExpertsOnDemand;
 using gpu_exec::GpuKvCache;
 using gpu_exec::GpuWeights;
 using gpu_exec::Pass;
@@ -25,18 +29,30 @@ constexpr size_t kMaxPlans = 64;  // one a row count; more are unusual
 class GpuExecutor final : public Executor {
  public:
   GpuExecutor(std::shared_ptr<gpu::Device> device, graph::Graph graph, const GpuOptions& options,
-              gpu_exec::StaticPlan fixed, GpuWeights weights, Workspace work)
+              gpu_exec::StaticPlan fixed, GpuWeights weights, ExpertPools experts, Workspace work)
       : device_(std::move(device)),
         graph_(std::move(graph)),
         options_(options),
         caps_(gpu_exec::planning_caps(device_->caps(), options)),
         fixed_(std::move(fixed)),
         weights_(std::move(weights)),
+        experts_(std::move(experts)),
         work_(std::move(work)),
-        recorder_(*device_, graph_, fixed_, weights_, work_) {}
+        recorder_(*device_, graph_, fixed_, weights_, experts_, work_) {}
+
+  /// `source` must outlive the executor.
+  void load_experts_on_demand(const graph::WeightSource& source) {
+    on_demand_ =
+        std::make_unique<ExpertsOnDemand>(*device_, graph_, fixed_, recorder_, work_, experts_, source);
+  }
 
   std::string device_name() const override { return caps_.adapter; }
-  uint64_t device_bytes() const override { return weights_.size_bytes() + work_.size_bytes(); }
+  uint64_t device_bytes() const override {
+    return weights_.size_bytes() + experts_.size_bytes() + work_.size_bytes();
+  }
+  std::optional<ExpertStats> expert_stats() const override {
+    return on_demand_ ? std::optional(on_demand_->stats()) : std::nullopt;
+  }
   uint32_t max_chunk() const override { return options_.max_chunk; }
   void set_tap(TapFn tap) override { tap_ = std::move(tap); }
 
@@ -53,6 +69,7 @@ class GpuExecutor final : public Executor {
   const Plan& plan_for(uint32_t rows, uint32_t selected);
   Result<void> run(const std::vector<Step>& steps, const Pass& pass, std::string_view label);
   Result<void> run_tapped(const std::vector<Step>& steps, const Pass& pass);
+  Result<void> tell(const Step& step, const Pass& pass);
   Result<void> tell(const graph::Node& node, const Pass& pass);
 
   std::shared_ptr<gpu::Device> device_;
@@ -61,8 +78,10 @@ class GpuExecutor final : public Executor {
   gpu::Caps caps_;
   gpu_exec::StaticPlan fixed_;
   GpuWeights weights_;
+  ExpertPools experts_;
   Workspace work_;
   gpu_exec::Recorder recorder_;
+  std::unique_ptr<ExpertsOnDemand> on_demand_;           // null: all experts are there
   std::map<std::pair<uint32_t, uint32_t>, Plan> plans_;  // by rows and selected
   TapFn tap_;
 };
@@ -89,6 +108,11 @@ const Plan& GpuExecutor::plan_for(uint32_t rows, uint32_t selected) {
 }
 
 Result<void> GpuExecutor::run(const std::vector<Step>& steps, const Pass& pass, std::string_view label) {
+  if (on_demand_) {
+    ExpertsOnDemand::AfterStep after;
+    if (tap_) after = [&](const Step& step) { return tell(step, pass); };
+    return on_demand_->run(steps, pass, label, after);
+  }
   if (tap_) return run_tapped(steps, pass);
   gpu::Commands commands = device_->begin(label);
   for (const Step& step : steps) DOPPLER_CHECK_OK(recorder_.record(commands, step, pass));
@@ -100,11 +124,15 @@ Result<void> GpuExecutor::run_tapped(const std::vector<Step>& steps, const Pass&
     gpu::Commands commands = device_->begin("tapped");
     DOPPLER_CHECK_OK(recorder_.record(commands, step, pass));
     DOPPLER_CHECK_OK(device_->submit(std::move(commands)));
-    if (!step.completes) continue;
-    DOPPLER_CHECK_OK(tell(graph_.nodes[step.node], pass));
-    if (step.norm_node != graph::kNone) DOPPLER_CHECK_OK(tell(graph_.nodes[step.norm_node], pass));
+    DOPPLER_CHECK_OK(tell(step, pass));
   }
   return {};
+}
+
+Result<void> GpuExecutor::tell(const Step& step, const Pass& pass) {
+  if (!step.completes) return {};
+  DOPPLER_CHECK_OK(tell(graph_.nodes[step.node], pass));
+  return step.norm_node == graph::kNone ? Result<void>() : tell(graph_.nodes[step.norm_node], pass);
 }
 
 Result<void> GpuExecutor::tell(const graph::Node& node, const Pass& pass) {
@@ -146,6 +174,29 @@ Result<void> GpuExecutor::forward(KvCache& cache, std::span<const int32_t> ids, 
   return {};
 }
 
+uint64_t expert_bytes(const gpu_exec::StaticPlan& fixed) {
+  uint64_t bytes = 0;
+  if (!fixed.experts_on_demand)
+    for (const gpu_exec::ExpertPool& pool : fixed.expert_pools) bytes += pool.slots * pool.slot_bytes;
+  return bytes;
+}
+
+/// Expert e of each layer into slot e. `done` of `total` bytes are loaded before.
+Result<void> load_all_experts(gpu::Device& device, const graph::Graph& graph,
+                              const gpu_exec::StaticPlan& fixed, const graph::WeightSource& source,
+                              const Progress& progress, uint64_t done, uint64_t total, ExpertPools& pools) {
+  for (const gpu_exec::ExpertLayer& layer : fixed.expert_layers) {
+    const std::string& name = graph.weights[layer.matrices[0].weight].name;
+    for (uint32_t expert = 0; expert < layer.experts; ++expert) {
+      DOPPLER_CHECK_OK(pools.load(device, graph, layer, expert, expert, source));
+      done += fixed.expert_pools[layer.pool].slot_bytes;
+      if (progress && !progress(name, done, total))
+        return fail(ErrorCode::kCancelled, "[gpu] loading was stopped at {}", name);
+    }
+  }
+  return device.wait();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Executor>> make_gpu_executor(std::shared_ptr<gpu::Device> device, graph::Graph graph,
@@ -156,9 +207,29 @@ Result<std::unique_ptr<Executor>> make_gpu_executor(std::shared_ptr<gpu::Device>
   const gpu::Caps caps = gpu_exec::planning_caps(device->caps(), options);
   DOPPLER_TRY(gpu_exec::StaticPlan fixed, gpu_exec::plan_static(graph, caps, options));
   DOPPLER_TRY(Workspace work, Workspace::make(*device, graph, fixed, options));
-  DOPPLER_TRY(GpuWeights uploaded, GpuWeights::upload(*device, graph, fixed.parts, weights, progress));
-  return std::make_unique<GpuExecutor>(std::move(device), std::move(graph), options, std::move(fixed),
-                                       std::move(uploaded), std::move(work));
+  const uint64_t of_experts = expert_bytes(fixed);
+  uint64_t of_others = 0;
+  Progress with_experts;
+  if (progress)
+    with_experts = [&](std::string_view what, uint64_t done, uint64_t total) {
+      of_others = total;
+      return progress(what, done, total + of_experts);
+    };
+  DOPPLER_TRY(GpuWeights uploaded, GpuWeights::upload(*device, graph, fixed.parts, weights, with_experts));
+  auto experts = ExpertPools::make(*device, fixed);
+  if (!experts && experts.error().code == ErrorCode::kOutOfMemory && !fixed.experts_on_demand)
+    return fail(ErrorCode::kOutOfMemory, "{}; --expert-memory keeps only some experts there",
+                experts.error().message);
+  if (!experts) return forward_error(experts);
+  if (!fixed.experts_on_demand)
+    DOPPLER_CHECK_OK(load_all_experts(*device, graph, fixed, weights, progress, of_others,
+                                      of_others + of_experts, *experts));
+  const bool on_demand = fixed.experts_on_demand;
+  auto executor =
+      std::make_unique<GpuExecutor>(std::move(device), std::move(graph), options, std::move(fixed),
+                                    std::move(uploaded), std::move(*experts), std::move(work));
+  if (on_demand) executor->load_experts_on_demand(weights);
+  return executor;
 }
 
 }  // namespace doppler

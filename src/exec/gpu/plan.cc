@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "exec/gpu/plan_experts.h"
 #include "exec/gpu/plan_simple.h"
 #include "kernels/add_rows/plan.h"
 #include "kernels/attention/plan.h"
@@ -70,6 +71,7 @@ class Planner {
     step.kernel = std::move(kernel);
     step.shape = std::move(shape);
     step.reason = std::move(reason);
+    step.expert_layer = expert_layer_of(fixed_.expert_layers, node);
     std::vector<Step>& list = in_head_ ? plan_.head : plan_.body;
     list.push_back(std::move(step));
     return list.back();
@@ -100,12 +102,25 @@ class Planner {
       case Op::kAttention:
         attention(i, rows_of(node.out));
         break;
+      case Op::kRoute:
+      case Op::kExpertLinear:
+      case Op::kExpertSum:
+        return experts(i);
       default: {
         const uint32_t rows = rows_of(node.out.value != kNone ? node.out : node.in);
         Step step = plan_simple(graph_, node, rows, caps_);
         push(step.kind, i, std::move(step.kernel), std::move(step.shape), std::move(step.reason));
       }
     }
+    overwritten(node.out);
+  }
+
+  void experts(uint32_t i) {
+    const Node& node = graph_.nodes[i];
+    std::vector<Step>& list = in_head_ ? plan_.head : plan_.body;
+    for (Step& step : expert_steps(graph_, fixed_, i, rows_of(node.out), caps_, options_))
+      list.push_back(std::move(step));
+    if (node.op == Op::kExpertLinear) quantized_.reset();  // they use the same buffer
     overwritten(node.out);
   }
 

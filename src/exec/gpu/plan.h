@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "exec/gpu/expert_layers.h"
 #include "exec/gpu/gpu_executor.h"
 #include "graph/graph.h"
 
@@ -29,6 +30,11 @@ enum class StepKind : uint8_t {
   kMeanRows,
   kL2Norm,
   kSoftcap,
+  kRoute,
+  kExpertGroup,     // the routes sorted by expert
+  kExpertQuantize,  // kQuantizeAct, a part a slot where each has its own
+  kExpertLinear,    // one weight, the experts of one part
+  kExpertSum,
 };
 
 /// One record_x() call.
@@ -40,9 +46,12 @@ struct Step {
   graph::WeightId bias = graph::kNone;    // kLinear
   uint32_t part = 0;                      // of the weight
   uint32_t column = 0;                    // kLinear: first column of the node's out that this part fills
-  bool int8 = false;                      // kLinear: reads the quantised activations
-  bool completes = true;                  // the node's result is whole after this step
-  std::string kernel;                     // for people: "linear/matvec/q5_0/int8"
+  bool int8 = false;                      // kLinear, kExpertLinear: reads the quantised activations
+  uint32_t expert_layer =
+      graph::kNone;            // kRoute, and steps of the nodes from there to the last kExpertLinear
+  uint32_t expert_matrix = 0;  // kExpertLinear: of the layer
+  bool completes = true;       // the node's result is whole after this step
+  std::string kernel;          // for people: "linear/matvec/q5_0/int8"
   std::string shape;
   std::string reason;
 };
@@ -71,6 +80,10 @@ struct StaticPlan {
   uint32_t logit_rows = 1;       // most rows whose logits are computed at once
   uint64_t quantized_bytes = 0;  // int8 activations; 0: none
   uint64_t scratch_bytes = 0;    // attention over few rows
+  std::vector<ExpertLayer> expert_layers;
+  std::vector<ExpertPool> expert_pools;
+  bool experts_on_demand = false;    // pools are caches; else every expert is where its number says
+  uint64_t expert_groups_bytes = 0;  // 0: no experts
 };
 
 /// True for the ops after which values have the asked rows alone.

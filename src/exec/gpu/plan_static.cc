@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "exec/gpu/plan.h"
+#include "exec/gpu/plan_experts.h"
 #include "exec/gpu/plan_simple.h"
 #include "exec/gpu/slots.h"
 #include "kernels/attention/attention.h"
@@ -25,6 +26,9 @@ Result<void> check_runs(const Graph& graph) {
       case Op::kAddPosition:
       case Op::kAddVector:
       case Op::kLinear:
+      case Op::kRoute:
+      case Op::kExpertLinear:
+      case Op::kExpertSum:
         break;
       case Op::kAttention: {
         const uint32_t head_dim = graph.kv_layers[node.kv_layer].head_dim;
@@ -90,6 +94,7 @@ Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const 
         DOPPLER_TRY(fixed.parts[id], parts_of(graph.weights[id], caps));
       }
   }
+  DOPPLER_CHECK_OK(plan_experts(graph, caps, options, fixed));
   if (options.precision == Precision::kExact) fixed.quantized_bytes = 0;
   const uint64_t logit_bytes = std::min(kMaxLogitBytes, caps.max_binding_bytes);
   const uint64_t row_bytes = std::max<uint64_t>(uint64_t{graph.logits.width} * 4, 4);
@@ -97,7 +102,7 @@ Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const 
       static_cast<uint32_t>(std::clamp<uint64_t>(logit_bytes / row_bytes, 1, options.max_chunk));
   if (graph.embedder) fixed.logit_rows = 1;  // one vector a text
   const Plan shape_of_all = plan_graph(graph, fixed, options.max_chunk, fixed.logit_rows, caps, options);
-  fixed.slots = plan_slots(graph, shape_of_all, options.max_chunk, fixed.logit_rows);
+  fixed.slots = plan_slots(graph, shape_of_all, options.max_chunk, fixed.logit_rows, fixed.experts_on_demand);
   return fixed;
 }
 

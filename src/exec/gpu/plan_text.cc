@@ -54,6 +54,16 @@ std::string_view step_name(StepKind kind) {
       return "l2_norm";
     case StepKind::kSoftcap:
       return "softcap";
+    case StepKind::kRoute:
+      return "route";
+    case StepKind::kExpertGroup:
+      return "expert_group";
+    case StepKind::kExpertQuantize:
+      return "quantize_act";
+    case StepKind::kExpertLinear:
+      return "expert_linear";
+    case StepKind::kExpertSum:
+      return "expert_sum";
   }
   return "?";
 }

@@ -180,6 +180,12 @@ Result<void> Recorder::record(gpu::Commands& commands, const Step& step, const P
                                      {matrix(node.in, pass), matrix(node.out, pass), node.eps});
     case StepKind::kSoftcap:
       return kernels::record_softcap(device_, commands, {matrix(node.out, pass), node.softcap});
+    case StepKind::kRoute:
+    case StepKind::kExpertGroup:
+    case StepKind::kExpertQuantize:
+    case StepKind::kExpertLinear:
+    case StepKind::kExpertSum:
+      return record_experts(commands, step, pass);
   }
   return {};
 }

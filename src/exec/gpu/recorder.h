@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "exec/gpu/expert_pools.h"
 #include "exec/gpu/kv_cache.h"
 #include "exec/gpu/plan.h"
 #include "exec/gpu/weights.h"
@@ -17,6 +18,8 @@ struct Workspace {
   gpu::Buffer ids;                       // u32 [max_chunk]
   gpu::Buffer quantized;                 // int8 activations
   gpu::Buffer scratch;                   // of attention
+  gpu::Buffer expert_groups;             // kernels::ExpertGroups of the layer that runs
+  gpu::Buffer places;                    // u32 [experts]: slots of its experts, where they come on demand
   std::vector<gpu::Buffer> rope_tables;  // rows of this pass
 
   static Result<Workspace> make(gpu::Device& device, const graph::Graph& graph, const StaticPlan& fixed,
@@ -35,8 +38,8 @@ struct Pass {
 class Recorder {
  public:
   Recorder(gpu::Device& device, const graph::Graph& graph, const StaticPlan& fixed, const GpuWeights& weights,
-           const Workspace& work)
-      : device_(device), graph_(graph), fixed_(fixed), weights_(weights), work_(work) {}
+           const ExpertPools& experts, const Workspace& work)
+      : device_(device), graph_(graph), fixed_(fixed), weights_(weights), experts_(experts), work_(work) {}
 
   Result<void> record(gpu::Commands& commands, const Step& step, const Pass& pass) const;
 
@@ -49,11 +52,14 @@ class Recorder {
   Result<void> record_gated_act(gpu::Commands& commands, const graph::Node& node, const Pass& pass) const;
   Result<void> record_linear(gpu::Commands& commands, const Step& step, const Pass& pass) const;
   Result<void> record_attention(gpu::Commands& commands, const Step& step, const Pass& pass) const;
+  Result<void> record_experts(gpu::Commands& commands, const Step& step, const Pass& pass) const;
+  Result<void> record_expert_linear(gpu::Commands& commands, const Step& step, const Pass& pass) const;
 
   gpu::Device& device_;
   const graph::Graph& graph_;
   const StaticPlan& fixed_;
   const GpuWeights& weights_;
+  const ExpertPools& experts_;
   const Workspace& work_;
 };
 

@@ -27,7 +27,7 @@ class UploadMeter {
  public:
   UploadMeter(const Progress& progress, const graph::Graph& graph) : progress_(progress) {
     for (const graph::Weight& weight : graph.weights)
-      total_ += row_bytes(weight.dtype, weight.columns) * weight.rows;
+      if (weight.experts == 0) total_ += row_bytes(weight.dtype, weight.columns) * weight.rows;
   }
   Result<void> add(const graph::Weight& weight, uint64_t bytes) {
     done_ += bytes;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "exec/gpu/recorder.h"
 
 namespace doppler::gpu_exec {
@@ -16,6 +18,12 @@ Result<Workspace> Workspace::make(gpu::Device& device, const graph::Graph& graph
   if (fixed.scratch_bytes > 0) {
     DOPPLER_TRY(work.scratch, device.create_buffer(fixed.scratch_bytes, "scratch"));
   }
+  if (!fixed.expert_layers.empty()) {
+    uint64_t experts = 0;
+    for (const ExpertLayer& layer : fixed.expert_layers) experts = std::max<uint64_t>(experts, layer.experts);
+    DOPPLER_TRY(work.expert_groups, device.create_buffer(fixed.expert_groups_bytes, "expert groups"));
+    DOPPLER_TRY(work.places, device.create_buffer(experts * 4, "expert places"));
+  }
   for (const graph::RopeTable& table : graph.rope_tables) {
     DOPPLER_TRY(gpu::Buffer buffer,
                 device.create_buffer(uint64_t{options.max_chunk} * table.inv_freq.size() * 8, "rope"));
@@ -25,7 +33,7 @@ Result<Workspace> Workspace::make(gpu::Device& device, const graph::Graph& graph
 }
 
 uint64_t Workspace::size_bytes() const {
-  uint64_t bytes = ids.bytes() + quantized.bytes() + scratch.bytes();
+  uint64_t bytes = ids.bytes() + quantized.bytes() + scratch.bytes() + expert_groups.bytes() + places.bytes();
   for (const gpu::Buffer& slot : slots) bytes += slot.bytes();
   for (const gpu::Buffer& table : rope_tables) bytes += table.bytes();
   return bytes;

@@ -1,22 +1,12 @@
 // out[m, n] = dot(x[m], W[n]) in tiles of X_TILE x 64, 64 threads. Per step the workgroup stages one 32-value group of
 // every row of its tile; thread (tm, tn) accumulates rows tm, tm + 8, … of x against rows tn, tn + 8, … of W.
 #include "linear/linear_io.wgsl"
+#include "linear/matmat_tile.wgsl"
 
-#if INT8
-var<workgroup> x_tile: array<vec4<u32>, X_TILE * 2>;
-var<workgroup> x_scale: array<vec2<f32>, X_TILE>;
-var<workgroup> w_tile: array<vec4<u32>, 64 * 2>;
-var<workgroup> w_scales: array<vec4<f32>, 64>;  // s, m
-#else
-// 8 vec4 a row. Column c of row r lies at c ^ (r % 8): the 8 rows that neighbouring threads read then fall into
-// different banks.
-var<workgroup> x_tile: array<vec4<f32>, X_TILE * 8>;
-var<workgroup> w_tile: array<vec4<f32>, 64 * 8>;
-
-fn put_w(row: u32, c: u32, v: vec4<f32>, scale: f32, m: f32) {
-  w_tile[row * 8u + (c ^ (row & 7u))] = v * scale + vec4<f32>(m);
+// The row of x that row i of a tile is.
+fn x_row(x_first: u32, i: u32) -> u32 {
+  return min(x_first + i, p.x_rows - 1u);
 }
-#endif
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -25,92 +15,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) t
   let x_first = wg.y * X_TILE;
   let w_first = (wg.z * p.grid_x + wg.x) * 64u;
   let w_row = min(w_first + thread, p.w_rows - 1u);  // the row this thread stages
-#unroll i X_PER
-#unroll j 8
-  var sum{i}_{j} = 0.0;
-#end
-#end
-  for (var g = 0u; g < p.groups; g++) {
-    workgroupBarrier();
-    let w = w_load(w_row, g);
-    let scale = w_scale(w_row, g);
-#if INT8
-    w_tile[thread * 2u] = w.a;
-    w_tile[thread * 2u + 1u] = w.b;
-    w_scales[thread] = vec4<f32>(scale.s, scale.m);
-    for (var i = thread; i < X_TILE * 2u; i += 64u) {
-      let row = min(x_first + i / 2u, p.x_rows - 1u);
-      x_tile[i] = xq[(row * p.groups + g) * 2u + i % 2u];
-    }
-    if (thread < X_TILE) {
-      x_scale[thread] = xs[min(x_first + thread, p.x_rows - 1u) * p.groups + g];
-    }
-#else
-    let low = w_low(w);
-    let high = w_high(w);
-#unroll c 4
-    put_w(thread, {c}u, low[{c}], scale.s.x, scale.m.x);
-#end
-#unroll c 4
-    put_w(thread, {c}u + 4u, high[{c}], scale.s.y, scale.m.y);
-#end
-    for (var i = thread; i < X_TILE * 8u; i += 64u) {
-      let row = i / 8u;
-      let c = i % 8u;
-      x_tile[row * 8u + (c ^ (row & 7u))] = x_vec4(min(x_first + row, p.x_rows - 1u), g * 8u + c);
-    }
-#endif
-    workgroupBarrier();
-#if INT8
-#unroll j 8
-    let wa{j} = w_tile[(tn + {j}u * 8u) * 2u];
-    let wb{j} = w_tile[(tn + {j}u * 8u) * 2u + 1u];
-    let ws{j} = w_scales[tn + {j}u * 8u];
-#end
-#unroll i X_PER
-    {
-      let xa = x_tile[(tm + {i}u * 8u) * 2u];
-      let xb = x_tile[(tm + {i}u * 8u) * 2u + 1u];
-      let xsc = x_scale[tm + {i}u * 8u];
-#if HALF_MINS
-      let first16 = xsc.x * f32(sum_int8(xa));
-#endif
-#unroll j 8
-      {
-        let a = dot4I8Packed(wa{j}.x, xa.x) + dot4I8Packed(wa{j}.y, xa.y) + dot4I8Packed(wa{j}.z, xa.z) + dot4I8Packed(wa{j}.w, xa.w);
-        let b = dot4I8Packed(wb{j}.x, xb.x) + dot4I8Packed(wb{j}.y, xb.y) + dot4I8Packed(wb{j}.z, xb.z) + dot4I8Packed(wb{j}.w, xb.w);
-#if HALVES
-        sum{i}_{j} += xsc.x * (ws{j}.x * f32(a) + ws{j}.y * f32(b));
-#if HALF_MINS
-        sum{i}_{j} += ws{j}.z * first16 + ws{j}.w * (xsc.y - first16);
-#endif
-#else
-#if MIN
-        sum{i}_{j} += xsc.x * ws{j}.x * f32(a + b) + ws{j}.z * xsc.y;
-#else
-        sum{i}_{j} += xsc.x * ws{j}.x * f32(a + b);
-#endif
-#endif
-      }
-#end
-    }
-#end
-#else
-    for (var c = 0u; c < 8u; c++) {
-#unroll i X_PER
-      let x{i} = x_tile[(tm + {i}u * 8u) * 8u + (c ^ tm)];
-#end
-#unroll j 8
-      {
-        let wv = w_tile[(tn + {j}u * 8u) * 8u + (c ^ tn)];
-#unroll i X_PER
-        sum{i}_{j} += dot(x{i}, wv);
-#end
-      }
-#end
-    }
-#endif
-  }
+#include "linear/matmat_sums.wgsl"
 #unroll i X_PER
 #unroll j 8
   if (x_first + tm + {i}u * 8u < p.x_rows && w_first + tn + {j}u * 8u < p.w_rows) {

@@ -2,124 +2,23 @@
 // TEAM-th group of 32 values, so that they read neighbouring words; each thread accumulates ROWS rows of W at once to
 // use its part of x ROWS times.
 #include "linear/linear_io.wgsl"
-
-const kTeams: u32 = WORKGROUP / TEAM;
-#if SUBGROUPS
-const kPartials: u32 = TEAM / 4;
-#else
-const kPartials: u32 = TEAM;
-#endif
-const kResults: u32 = ROWS * X_ROWS;
-var<workgroup> partial: array<f32, kTeams * kResults * kPartials>;
-
-#if SUBGROUPS
-// Sum over four neighbouring lanes: right for every subgroup size from 4 up.
-fn quad_sum(v: f32) -> f32 {
-  let pair = v + subgroupShuffleXor(v, 1u);
-  return pair + subgroupShuffleXor(pair, 2u);
-}
-#endif
+#include "linear/matvec_team.wgsl"
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let lane = thread % TEAM;
   let team = thread / TEAM;
   let first = ((wg.y * p.grid_x + wg.x) * kTeams + team) * ROWS;
+  let x_first = 0u;
 #unroll r ROWS
   let row{r} = min(first + {r}u, p.w_rows - 1u);
-#unroll c X_ROWS
-  var sum{r}_{c} = 0.0;
 #end
-#end
-  for (var g = lane; g < p.groups; g += TEAM) {
-#unroll c X_ROWS
-#if INT8
-    let xa{c} = xq[({c}u * p.groups + g) * 2u];
-    let xb{c} = xq[({c}u * p.groups + g) * 2u + 1u];
-    let xscale{c} = xs[{c}u * p.groups + g];
-#if HALF_MINS
-    let first{c} = xscale{c}.x * f32(sum_int8(xa{c}));
-#endif
-#else
-#unroll i 8
-    let x{c}_{i} = x_vec4({c}u, g * 8u + {i}u);
-#end
-#if HALF_MINS
-    let xa{c} = dot((x{c}_0 + x{c}_1) + (x{c}_2 + x{c}_3), vec4<f32>(1.0));
-    let xb{c} = dot((x{c}_4 + x{c}_5) + (x{c}_6 + x{c}_7), vec4<f32>(1.0));
-#endif
-#if MIN
-    let xsum{c} = dot(((x{c}_0 + x{c}_1) + (x{c}_2 + x{c}_3)) + ((x{c}_4 + x{c}_5) + (x{c}_6 + x{c}_7)), vec4<f32>(1.0));
-#endif
-#endif
-#end
-#unroll r ROWS
-    {
-      let w = w_load(row{r}, g);
-      let scale = w_scale(row{r}, g);
-#if INT8
-#unroll c X_ROWS
-#if HALVES
-      let low{c} = dot4I8Packed(w.a.x, xa{c}.x) + dot4I8Packed(w.a.y, xa{c}.y) + dot4I8Packed(w.a.z, xa{c}.z) + dot4I8Packed(w.a.w, xa{c}.w);
-      let high{c} = dot4I8Packed(w.b.x, xb{c}.x) + dot4I8Packed(w.b.y, xb{c}.y) + dot4I8Packed(w.b.z, xb{c}.z) + dot4I8Packed(w.b.w, xb{c}.w);
-      sum{r}_{c} += xscale{c}.x * (scale.s.x * f32(low{c}) + scale.s.y * f32(high{c}));
-#if HALF_MINS
-      sum{r}_{c} += scale.m.x * first{c} + scale.m.y * (xscale{c}.y - first{c});
-#endif
-#else
-      let all{c} = dot4I8Packed(w.a.x, xa{c}.x) + dot4I8Packed(w.a.y, xa{c}.y) + dot4I8Packed(w.a.z, xa{c}.z) + dot4I8Packed(w.a.w, xa{c}.w)
-          + dot4I8Packed(w.b.x, xb{c}.x) + dot4I8Packed(w.b.y, xb{c}.y) + dot4I8Packed(w.b.z, xb{c}.z) + dot4I8Packed(w.b.w, xb{c}.w);
-#if MIN
-      sum{r}_{c} += xscale{c}.x * scale.s.x * f32(all{c}) + scale.m.x * xscale{c}.y;
-#else
-      sum{r}_{c} += xscale{c}.x * scale.s.x * f32(all{c});
-#endif
-#endif
-#end
-#else
-      let low = w_low(w);
-      let high = w_high(w);
-#unroll c X_ROWS
-      let a{c} = (dot(low[0], x{c}_0) + dot(low[1], x{c}_1)) + (dot(low[2], x{c}_2) + dot(low[3], x{c}_3));
-      let b{c} = (dot(high[0], x{c}_4) + dot(high[1], x{c}_5)) + (dot(high[2], x{c}_6) + dot(high[3], x{c}_7));
-#if MIN
-      sum{r}_{c} += scale.s.x * (a{c} + b{c}) + scale.m.x * xsum{c};
-#else
-      sum{r}_{c} += scale.s.x * a{c} + scale.s.y * b{c};
-#if HALF_MINS
-      sum{r}_{c} += scale.m.x * xa{c} + scale.m.y * xb{c};
-#endif
-#endif
-#end
-#endif
-    }
-#end
-  }
-#unroll r ROWS
-#unroll c X_ROWS
-  {
-    let result = (team * kResults + {r}u * X_ROWS + {c}u) * kPartials;
-#if SUBGROUPS
-    let part = quad_sum(sum{r}_{c});
-    if (lane % 4u == 0u) {
-      partial[result + lane / 4u] = part;
-    }
-#else
-    partial[result + lane] = sum{r}_{c};
-#endif
-  }
-#end
-#end
-  workgroupBarrier();
+#include "linear/matvec_sums.wgsl"
   for (var i = thread; i < kTeams * kResults; i += WORKGROUP) {
-    var total = 0.0;
-    for (var k = 0u; k < kPartials; k++) {
-      total += partial[i * kPartials + k];
-    }
     let r = i % kResults / X_ROWS;
     let w_row = ((wg.y * p.grid_x + wg.x) * kTeams + i / kResults) * ROWS + r;
     if (w_row < p.w_rows) {
-      store(i % X_ROWS, w_row, total);
+      store(i % X_ROWS, w_row, team_sum(i));
     }
   }
 }
