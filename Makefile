@@ -17,7 +17,7 @@ run: build ## set up, build, fetch the model and answer PROMPT
 	@$(DOPPLER) pull "$$MODEL" >/dev/null
 	@$(DOPPLER) run "$$MODEL" --chat "$$PROMPT" --temperature 0 --max-tokens 200
 
-test: ## set up, build everything, fetch both models and run all tests
+test: ## set up, build everything, fetch their models and run all tests
 	@tools/setup.sh build test
 	@tools/build.sh release
 	@tools/models.sh

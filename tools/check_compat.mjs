@@ -25,6 +25,7 @@ const {validateManifest} = await load('src/formats/rdrr/validation.js');
 // The 0.1.0 release has no block trees.
 const merkleFile = 'src/formats/rdrr/merkle.js';
 const buildMerkleTree = existsSync(join(packageDir, merkleFile)) ? (await load(merkleFile)).buildMerkleTree : null;
+const {getShardsForExpert} = await load('src/formats/rdrr/groups.js');
 const {Tokenizer} = await load('src/inference/tokenizer.js');
 const say = console.log.bind(console);
 console.log = console.info = console.debug = () => {};  // the package tells a lot
@@ -58,7 +59,9 @@ function checkShards(directory, manifest, problems) {
 
 function checkTensors(manifest, tensors, problems) {
   for (const [name, tensor] of Object.entries(tensors)) {
-    const block = blockOf[tensor.dtype];
+    // gpt-oss's experts: MXFP4 in two halves.
+    const half = tensor.dtype === 'U8' && /\.experts\.\w+_(blocks|scales)$/.test(name);
+    const block = half ? [1, 1] : blockOf[tensor.dtype];
     if (!block) {
       problems.push(`${name}: the loader cannot use ${tensor.dtype}`);
       continue;
@@ -75,6 +78,14 @@ function checkTensors(manifest, tensors, problems) {
     }
     if (covered !== tensor.size) problems.push(`${name}: spans cover ${covered} of ${tensor.size}`);
   }
+}
+
+/// Every expert has a group, as the loader asks for it, and the group has shards.
+function checkExperts(manifest, problems) {
+  for (let layer = 0; manifest.moeConfig && layer < manifest.architecture.numLayers; ++layer)
+    for (let expert = 0; expert < manifest.moeConfig.numExperts; ++expert)
+      if (getShardsForExpert(layer, expert, manifest).length === 0)
+        problems.push(`layer.${layer}.expert.${expert}: no shards`);
 }
 
 function checkRoots(directory, manifest, tensors, problems) {
@@ -109,6 +120,7 @@ for (const directory of models) {
     const tensors = parseTensorMap(JSON.stringify(manifest.tensors));
     checkShards(directory, manifest, problems);
     checkTensors(manifest, tensors, problems);
+    checkExperts(manifest, problems);
     const roots = checkRoots(directory, manifest, tensors, problems);
     const types = {};
     for (const tensor of Object.values(tensors)) types[tensor.dtype] = (types[tensor.dtype] ?? 0) + 1;

@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-for model in smollm2-135m-instruct gemma-3-270m; do
+for model in smollm2-135m-instruct gemma-3-270m all-minilm-l6-v2; do
   build/release/doppler pull "$model" >/dev/null
 done

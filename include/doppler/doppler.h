@@ -1,5 +1,5 @@
 #pragma once
-// Doppler: runs language models through WebGPU and on the CPU.
+// Doppler: runs language and embedding models through WebGPU and on the CPU.
 //
 //   auto model = doppler::Model::load("model.gguf");
 //   if (!model) { std::fprintf(stderr, "%s\n", model.error().message.c_str()); return 1; }
@@ -56,6 +56,10 @@ struct ModelInfo {
   uint32_t vocab = 0;
   uint32_t max_context = 0;  // positions the model was made for
   std::vector<int32_t> end_ids;
+  uint32_t embedding_width = 0;  // numbers of an embedding; 0: the model generates text
+  /// An embedder: a text of more token ids loses its end. All go through in one pass: LoadOptions::max_chunk
+  /// lowers what the model takes; without it 8192 is the most.
+  uint32_t max_text_ids = 0;
   double load_ms = 0;
 };
 
@@ -69,6 +73,13 @@ struct SessionOptions {
   std::optional<KvType> kv;  // unset: f16, and f32 with Precision::kExact
 };
 
+/// What an embedder makes of one text.
+struct Embedding {
+  std::vector<int32_t> ids;   // what went through, with what the model adds ([CLS] and [SEP], an end token)
+  std::vector<float> values;  // [info().embedding_width], of length 1 where the model normalises
+  bool truncated = false;     // the text had more ids than info().max_text_ids: it lost its end
+};
+
 class Session;
 struct ModelState;
 struct SessionState;
@@ -77,8 +88,8 @@ struct SessionState;
 /// from several threads; generations on one model run one after the other.
 class Model {
  public:
-  /// `model` is a .gguf file, an RDRR directory or a catalogue name, which is downloaded if it is not in the
-  /// cache.
+  /// `model` is a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name, which is
+  /// downloaded if it is not in the cache.
   static Result<Model> load(std::string_view model, const LoadOptions& options = {});
 
   const ModelInfo& info() const;
@@ -97,7 +108,16 @@ class Model {
   /// The text that each id stands for, as the vocabulary spells it.
   Result<std::vector<std::string>> token_texts(std::span<const int32_t> ids) const;
 
-  /// Errors: a context beyond the model's own, or memory for its cache.
+  /// The embedding of one text, pooled and normalised as the model's files say. Every text is valid, also the
+  /// empty one, as long as the tokenizer gives at least one id. Errors (kBadInput): a model that generates
+  /// text; a text without ids. Others: the device's.
+  Result<Embedding> embed(std::string_view text) const;
+
+  /// The same for token ids, nothing added; at most info().max_text_ids. Errors also: ids outside the
+  /// vocabulary, none, or too many.
+  Result<std::vector<float>> embed(std::span<const int32_t> ids) const;
+
+  /// Errors: an embedder, a context beyond the model's own, or memory for its cache.
   Result<Session> new_session(const SessionOptions& options = {}) const;
 
  private:

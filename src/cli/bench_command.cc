@@ -148,7 +148,9 @@ void add_bench_command(CLI::App& app, Program& program) {
       add_command(app, program, "bench", "Measure speed and memory; prints medians.",
                   "doppler bench gemma-3-270m --prompt-tokens 512 --gen-tokens 128 --device cpu");
   auto state = std::make_shared<BenchCommand>();
-  command->add_option("MODEL", state->options.model, "a .gguf file, an RDRR directory or a catalogue name")
+  command
+      ->add_option("MODEL", state->options.model,
+                   "a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name")
       ->required();
   command->add_option("--prompt-tokens", state->prompt_tokens, "default 512")
       ->check(CLI::Range(1u, 1u << 24));

@@ -83,7 +83,9 @@ void add_eval_command(CLI::App& app, Program& program) {
       add_command(app, program, "eval", "Measure perplexity, and the distance from exact precision.",
                   "doppler eval gemma-3-270m --text /usr/share/common-licenses/GPL-3 --against exact");
   auto state = std::make_shared<EvalCommand>();
-  command->add_option("MODEL", state->options.model, "a .gguf file, an RDRR directory or a catalogue name")
+  command
+      ->add_option("MODEL", state->options.model,
+                   "a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name")
       ->required();
   command->add_option("--text", state->file, "the text to predict")->required();
   command->add_option("--against", state->against, "exact: also give the KL divergence from exact precision")

@@ -112,13 +112,25 @@ void add_convert_command(CLI::App& app, Program& program) {
   CLI::App* command = add_command(app, program, "convert", "Write a model as an RDRR directory.",
                                   "doppler convert model.gguf model-rdrr --hash blake3");
   auto state = std::make_shared<ConvertCommand>();
-  command->add_option("SRC", state->source, "a .gguf file, an RDRR directory or a catalogue name")
+  command
+      ->add_option("SRC", state->source,
+                   "a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name")
       ->required();
   command->add_option("OUT_DIR", state->directory, "a directory that does not exist or is empty")->required();
   command
-      ->add_option("--quant", state->options.quant,
-                   "keep, or the type of the matrices: f32, f16, bf16, q8_0, q6_k, q5_k, q5_1, q5_0, q4_k_m, "
-                   "q4_1, q4_0")
+      ->add_option(
+          "--quant", state->options.quant,
+          "how matrices are stored; norms and biases stay as they are:\n"
+          "keep: as the source has them, bit for bit (default)\n"
+          "f32: 32 bits, packed ones expanded without loss\n"
+          "f16, bf16: 16 bits; f16 refuses values beyond 65504\n"
+          "q8_0: 8.5 bits, next to no loss\n"
+          "q6_k: 6.6 bits, a small loss\n"
+          "q5_k_m, q5_k, q5_1, q5_0: 5.5 to 6 bits\n"
+          "q4_k_m: 4.5 bits, but 6.6 for the embedding, the head and the matrices that need them most\n"
+          "q4_k, q4_1, q4_0: 4.5 to 5 bits\n"
+          "Rows that do not fill the 256-value blocks of the k types take q5_0, q5_1 or q8_0 where that is "
+          "no larger, which is said.")
       ->check(CLI::Validator(
           [](std::string& text) {
             const auto dtype = dtype_from_name(text);
@@ -126,6 +138,8 @@ void add_convert_command(CLI::App& app, Program& program) {
             return std::string(known ? "" : "keep or a type such as q4_k_m wanted, got \"" + text + "\"");
           },
           "TYPE"));
+  command->add_flag("--requantize", state->options.requantize,
+                    "pack weights anew that are packed already, although that loses twice");
   command->add_flag("--compat", state->options.compat,
                     "write only types that the original engine's readers know");
   command->add_option("--shard-size", state->shard_size, "bytes a shard, default 64MiB")
@@ -147,7 +161,9 @@ void add_inspect_command(CLI::App& app, Program& program) {
     bool tensors = false, json = false;
   };
   auto state = std::make_shared<State>();
-  command->add_option("MODEL", state->model, "a .gguf file, an RDRR directory or a catalogue name")
+  command
+      ->add_option("MODEL", state->model,
+                   "a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name")
       ->required();
   command->add_flag("--tensors", state->tensors, "also every tensor");
   command->add_flag("--json", state->json, "print one JSON object");
@@ -184,7 +200,9 @@ void add_plan_command(CLI::App& app, Program& program) {
     bool json = false;
   };
   auto state = std::make_shared<State>();
-  command->add_option("MODEL", state->options.model, "a .gguf file, an RDRR directory or a catalogue name")
+  command
+      ->add_option("MODEL", state->options.model,
+                   "a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name")
       ->required();
   command->add_option("--prompt-tokens", state->prompt_tokens, "tokens of the prefill's chunk, default 512")
       ->check(CLI::Range(1u, 1u << 20));

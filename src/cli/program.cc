@@ -21,14 +21,15 @@ CLI::App* add_command(CLI::App& app, Program& program, const std::string& name,
 int run_program(int argc, char** argv) {
   install_signal_handlers();
   Program program;
-  CLI::App app("Runs language models through WebGPU and on the CPU.", "doppler");
+  CLI::App app("Runs language and embedding models through WebGPU and on the CPU.", "doppler");
   app.set_version_flag("--version", "doppler " + std::string(version()));
   app.require_subcommand(1);
   app.footer(
-      "MODEL is a .gguf file, an RDRR directory or a name that `doppler list` shows.\n"
+      "MODEL is a .gguf file, an RDRR directory, a Hugging Face folder or a name that `doppler list` shows.\n"
       "Example:\n  doppler run smollm2-135m-instruct --chat \"What is a tide?\"");
   add_run_command(app, program);
   add_tokenize_command(app, program);
+  add_embed_command(app, program);
   add_convert_command(app, program);
   add_inspect_command(app, program);
   add_verify_command(app, program);

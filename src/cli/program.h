@@ -23,6 +23,7 @@ CLI::App* add_command(CLI::App& app, Program& program, const std::string& name,
 
 void add_run_command(CLI::App& app, Program& program);
 void add_tokenize_command(CLI::App& app, Program& program);
+void add_embed_command(CLI::App& app, Program& program);
 void add_convert_command(CLI::App& app, Program& program);
 void add_inspect_command(CLI::App& app, Program& program);
 void add_verify_command(CLI::App& app, Program& program);

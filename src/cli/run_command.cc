@@ -118,7 +118,10 @@ void add_run_command(CLI::App& app, Program& program) {
                                   "doppler run gemma-3-270m \"The capital of France is\" --max-tokens 32");
   auto state = std::make_shared<RunCommand>();
   RunOptions& o = state->options;
-  command->add_option("MODEL", o.model, "a .gguf file, an RDRR directory or a catalogue name")->required();
+  command
+      ->add_option("MODEL", o.model,
+                   "a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name")
+      ->required();
   CLI::Option* prompt = command->add_option("PROMPT", o.prompt, "the text to continue");
   CLI::Option* file =
       command->add_option("--prompt-file", o.prompt_file, "read the prompt from a file; -: stdin");

@@ -107,7 +107,9 @@ void add_tokenize_command(CLI::App& app, Program& program) {
                                   "doppler tokenize gemma-3-270m \"Hello world\" --json\n  doppler tokenize "
                                   "gemma-3-270m --decode 9259,1902");
   auto state = std::make_shared<TokenizeCommand>();
-  command->add_option("MODEL", state->model, "a .gguf file, an RDRR directory or a catalogue name")
+  command
+      ->add_option("MODEL", state->model,
+                   "a .gguf file, an RDRR directory, a Hugging Face folder or a catalogue name")
       ->required();
   CLI::Option* text = command->add_option("TEXT", state->text, "the text to encode");
   CLI::Option* file = command->add_option("--file", state->file, "read the text from a file; -: stdin");

@@ -1,5 +1,6 @@
 #pragma once
-// Model files to RDRR directories: GGUF files, and RDRR directories whose weights are stored another way.
+// Model files to RDRR directories: GGUF files, Hugging Face folders, and RDRR directories whose weights are
+// stored another way.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ struct ConvertOptions {
   /// q8_0, q6_k, q5_k, q5_k_m, q5_1, q5_0, q4_1, q4_0, q4_k, q4_k_m (engine/quant_recipe.h says which
   /// matrices get more bits). Norms are never touched. With `compat` the embedding and the head become F16.
   std::string quant = "keep";
+  /// Packed weights may be packed anew, which loses twice. Without it that is an error; to F32, F16 and BF16
+  /// they may go, and with `compat` also to the one packed type the original has.
+  bool requantize = false;
   /// Only types that the original engine's readers can use are written; the others become F16.
   bool compat = false;
   uint64_t shard_size_bytes = 64u << 20;

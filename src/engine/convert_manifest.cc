@@ -1,13 +1,19 @@
 #include "engine/convert_manifest.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "formats/rdrr/writer.h"
+#include "model/config_block.h"
 
 namespace doppler::convert_detail {
 namespace {
+
+using model::ModelConfig;
 
 // What current readers of the original insist on for text models: plain choices, nothing fused.
 constexpr const char* kSession =
@@ -63,7 +69,7 @@ std::optional<DType> main_dtype(const std::vector<PlannedTensor>& tensors,
   std::map<DType, uint64_t> bytes;
   for (const PlannedTensor& tensor : tensors)
     if (std::find(roles.begin(), roles.end(), tensor.role) != roles.end())
-      bytes[tensor.dtype] += tensor.source->rows() * row_bytes(tensor.dtype, tensor.source->columns());
+      bytes[tensor.dtype == DType::kU8 ? DType::kMXFP4 : tensor.dtype] += tensor.bytes();
   if (bytes.empty()) return std::nullopt;
   return std::max_element(bytes.begin(), bytes.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })
@@ -76,9 +82,85 @@ void drop(rdrr::RawMembers& members, std::initializer_list<std::string_view> key
   });
 }
 
+std::string list_text(const std::vector<float>& values) {
+  return fmt::format("[{}]", fmt::join(values, ","));
+}
+
+void set_rope(const ModelConfig& config, rdrr::Rope& rope) {
+  rope.interleaved = config.rope_interleaved;
+  rope.theta = config.rope_base;
+  if (config.learned_positions) return;
+  if (config.rope_base_local != config.rope_base) rope.local_theta = config.rope_base_local;
+  if (config.rotary_dim != config.head_dim)
+    rope.partial_rotary_factor = static_cast<double>(config.rotary_dim) / config.head_dim;
+  const model::RopeScaling& scaling = config.rope_scaling;
+  if (!scaling.type.empty()) rope.scaling_type = scaling.type;
+  rope.scaling_factor = scaling.factor;
+  if (scaling.type == "yarn") {
+    rope.extra.emplace_back("yarnBetaFast", fmt::format("{}", scaling.beta_fast));
+    rope.extra.emplace_back("yarnBetaSlow", fmt::format("{}", scaling.beta_slow));
+    rope.extra.emplace_back("yarnOriginalMaxPos", fmt::format("{}", scaling.original_context));
+  }
+  if (!scaling.long_factors.empty()) {
+    rope.extra.emplace_back("longropeShortFactor", list_text(scaling.short_factors));
+    rope.extra.emplace_back("longropeLongFactor", list_text(scaling.long_factors));
+    rope.extra.emplace_back("longropeOriginalMaxPos", fmt::format("{}", scaling.original_context));
+  }
+}
+
+/// The original knows silu, gelu, geglu, swiglu and relu.
+const char* activation_name(graph::Activation activation) {
+  switch (activation) {
+    case graph::Activation::kSilu:
+    case graph::Activation::kSigmoid:
+      return "silu";
+    case graph::Activation::kGeluTanh:
+    case graph::Activation::kGeluErf:
+    case graph::Activation::kGeluQuick:
+      return "gelu";
+    case graph::Activation::kRelu:
+      return "relu";
+    case graph::Activation::kSwigluClamped:
+      return "swiglu";
+  }
+  return "silu";
+}
+
+void set_experts(const ModelConfig& config, rdrr::Manifest& manifest) {
+  if (config.experts == 0) return;
+  manifest.inference.ffn.branch_mode = "moe";
+  rdrr::MoeConfig moe{config.experts, config.experts_per_token, "", {}};
+  moe.expert_format = config.family == model::Family::kGptOss ? "gpt-oss" : "mixtral";
+  moe.extra.emplace_back("expertIntermediateSize", fmt::format("{}", config.expert_ffn));
+  manifest.moe = std::move(moe);
+}
+
+void set_pooling(const ModelConfig& config, rdrr::Manifest& manifest) {
+  if (config.pooling == model::Pooling::kNone) return;
+  manifest.model_type = "embedding";
+  if (config.pooling == model::Pooling::kFirst) return;  // which the original does not have
+  manifest.inference.output.extra.emplace_back(
+      "embeddingPostprocessor",
+      fmt::format(R"({{"poolingMode":"{}","includePrompt":true,"projections":[],"normalize":{}}})",
+                  config.pooling == model::Pooling::kMean ? "mean" : "last",
+                  config.normalize ? "\"l2\"" : "null"));
+}
+
+bool any_name(const Plan& plan, std::string_view end) {
+  return std::any_of(plan.tensors.begin(), plan.tensors.end(),
+                     [&](const PlannedTensor& tensor) { return tensor.name.ends_with(end); });
+}
+
+/// What the original's keys cannot say, for this project's own reader.
+void set_config_block(const Plan& plan, rdrr::Manifest& manifest) {
+  drop(manifest.extra, {model::kConfigBlockKey});
+  manifest.extra.emplace_back(model::kConfigBlockKey, model::config_block(plan.config));
+}
+
 }  // namespace
 
-rdrr::Manifest make_manifest(const model::ModelConfig& config) {
+rdrr::Manifest make_manifest(const Plan& plan) {
+  const ModelConfig& config = plan.config;
   rdrr::Manifest manifest;
   manifest.model_type = "transformer";
   for (const int32_t id : config.end_ids) manifest.eos_ids.push_back(static_cast<uint64_t>(id));
@@ -96,35 +178,38 @@ rdrr::Manifest make_manifest(const model::ModelConfig& config) {
   inference.attention.logit_softcapping = unless_zero(config.attention_softcap);
   if (config.window != 0) inference.attention.sliding_window = config.window;
   inference.attention.query_key_norm = config.qk_norm;
+  inference.attention.causal = config.causal;
+  inference.attention.bias = any_name(plan, "q_proj.bias") || any_name(plan, "c_attn.bias") ||
+                             any_name(plan, "query.bias") || any_name(plan, "qkv_proj.bias");
 
   inference.normalization.rms_eps = config.rms_eps;
   inference.normalization.weight_offset = config.norm_weight_offset != 0;
-  inference.normalization.post_attention = true;  // LLaMA's pre-FFN norm goes by that name too
+  // LLaMA's norm before the feed-forward goes by that name too.
+  inference.normalization.post_attention = any_name(plan, ".post_attention_layernorm.weight");
   inference.normalization.pre_feedforward = inference.normalization.post_feedforward = config.sandwich_norms;
-  inference.ffn.activation = config.activation == graph::Activation::kGeluTanh ? "gelu" : "silu";
+  if (config.layer_norm) inference.normalization.extra.emplace_back("type", "\"layernorm\"");
+  inference.ffn.activation = activation_name(config.activation);
+  inference.ffn.gated = config.gated_ffn;
+  if (config.act_limit != 0) inference.ffn.swiglu_limit = config.act_limit;
 
-  inference.rope.theta = config.rope_base;
-  if (config.rope_base_local != config.rope_base) inference.rope.local_theta = config.rope_base_local;
-  if (config.rotary_dim != config.head_dim)
-    inference.rope.partial_rotary_factor = static_cast<double>(config.rotary_dim) / config.head_dim;
-  if (!config.rope_scaling.type.empty()) inference.rope.scaling_type = config.rope_scaling.type;
-  inference.rope.scaling_factor = config.rope_scaling.factor;
-  inference.rope.interleaved = false;  // rows are put into Hugging Face's order
-
+  set_rope(config, inference.rope);
   inference.output.tied = config.tied_head;
   inference.output.scale_embeddings = config.embedding_scale != 1;
   inference.output.final_softcapping = unless_zero(config.final_softcap);
   inference.layer_pattern = layer_pattern(config);
+  set_experts(config, manifest);
+  set_pooling(config, manifest);
   inference.extra.emplace_back("session", kSession);
   inference.extra.emplace_back("execution", "null");
+  set_config_block(plan, manifest);
   return manifest;
 }
 
-rdrr::Manifest rewrite_manifest(const rdrr::Manifest& source, const model::ModelConfig& config,
-                                bool keep_graph) {
+rdrr::Manifest rewrite_manifest(const rdrr::Manifest& source, const Plan& plan, bool keep_graph) {
   rdrr::Manifest manifest = source;
   drop(manifest.extra, {"artifactIdentity", "weightsRef", "blake3Full"});
-  manifest.inference.attention.query_pre_attn_scalar = scalar_of(config.attention_scale);
+  manifest.inference.attention.query_pre_attn_scalar = scalar_of(plan.config.attention_scale);
+  manifest.inference.rope.interleaved = plan.config.rope_interleaved;
   rdrr::RawMembers& extra = manifest.inference.extra;
   if (!keep_graph) {
     manifest.inference.schema.reset();
@@ -134,6 +219,7 @@ rdrr::Manifest rewrite_manifest(const rdrr::Manifest& source, const model::Model
   const bool has_session =
       std::any_of(extra.begin(), extra.end(), [](const auto& member) { return member.first == "session"; });
   if (!has_session) extra.emplace_back("session", kSession);  // early manifests have none
+  set_config_block(plan, manifest);
   return manifest;
 }
 

@@ -5,18 +5,16 @@
 
 #include "engine/convert_plan.h"
 #include "formats/rdrr/manifest.h"
-#include "model/config.h"
 
 namespace doppler::convert_detail {
 
-/// From a configuration read out of a GGUF file. Shards, tensors and tokenizer are filled in later.
-rdrr::Manifest make_manifest(const model::ModelConfig& config);
+/// From the configuration of what is written. Shards, tensors and tokenizer are filled in later.
+rdrr::Manifest make_manifest(const Plan& plan);
 
 /// From a source's own manifest. What speaks of the old shards goes. An execution graph names kernels chosen
 /// for the stored types, in the words of one generation: `keep_graph` keeps it, else the manifest suits both
 /// generations.
-rdrr::Manifest rewrite_manifest(const rdrr::Manifest& source, const model::ModelConfig& config,
-                                bool keep_graph);
+rdrr::Manifest rewrite_manifest(const rdrr::Manifest& source, const Plan& plan, bool keep_graph);
 
 /// Sets the headline type ("Q4_K_M", "F16", …: the one most bytes of matrices have) and quantizationInfo.
 void set_quantization(rdrr::Manifest& manifest, const std::vector<PlannedTensor>& tensors);

@@ -16,9 +16,10 @@ struct ConvertProgress {
   Result<void> add(std::string_view what, uint64_t bytes);  // kCancelled when asked to stop
 };
 
-/// Copies the bytes, or unpacks and packs them again where the storage type changes. Errors: values beyond
-/// what the new type holds, the writer's, kCancelled.
-Result<void> write_tensor(const TensorSource& source, const PlannedTensor& tensor, rdrr::Writer& writer,
+/// Copies the bytes, or unpacks and packs them again where the storage type changes. At most a matrix that is
+/// stored transposed or in two halves is held in memory. Errors: values beyond what the new type holds, the
+/// writer's, kCancelled.
+Result<void> write_tensor(const model::LoadedModel& source, const PlannedTensor& tensor, rdrr::Writer& writer,
                           ThreadPool& pool, ConvertProgress& progress);
 
 }  // namespace doppler::convert_detail

@@ -8,6 +8,9 @@ namespace doppler {
 Result<EvaluateReport> evaluate_model(const EvaluateRequest& request) {
   DOPPLER_TRY(const std::string path, storage::resolve_or_pull(request.model, request.progress));
   DOPPLER_TRY(const model::LoadedModel model, model::open_model(path));
+  if (model.graph.embedder)
+    return fail(ErrorCode::kBadInput, "[eval] a model that generates text wanted, {} makes embeddings",
+                request.model);
   DOPPLER_TRY(const auto tokenizer, tokenizer_of(*model.source, path));
   const auto ids = tokenizer->encode(request.text, {.bos = BosRule::kModel, .parse_special = false});
 

@@ -8,8 +8,11 @@
 #include "engine/convert_manifest.h"
 #include "formats/gguf/gguf.h"
 #include "formats/rdrr/rdrr.h"
+#include "formats/safetensors/safetensors.h"
+#include "model/config_hf.h"
 #include "model/config_rdrr.h"
 #include "model/families.h"
+#include "pipelines/text/text_files.h"
 
 namespace doppler {
 namespace {
@@ -102,14 +105,43 @@ Result<InspectReport> inspect_rdrr(const std::string& path) {
   return report;
 }
 
+Result<InspectReport> inspect_folder(const std::string& path) {
+  DOPPLER_TRY(const auto folder, safetensors::SafetensorsFolder::open(path));
+  InspectReport report;
+  report.path = path;
+  report.format = "safetensors";
+  report.version = fmt::format("{} files", folder->file_count());
+  add_tensors(*folder, report);
+  add_config(model::config_from_hugging_face(path, *folder), *folder, report);
+  if (report.config) {
+    report.name = report.config->name;
+    report.architecture = model::family_name(report.config->family);
+  }
+  // A folder without a tokenizer, or with one that does not load, is inspected all the same.
+  if (const auto tokenizer = tokenizer_from_directory(path)) {
+    std::error_code error;
+    const bool json = std::filesystem::exists(std::filesystem::path(path) / "tokenizer.json", error);
+    report.tokenizer = json ? "tokenizer.json" : "SentencePiece";
+    report.vocabulary = (*tokenizer)->vocab().tokens.size();
+    if ((*tokenizer)->bos()) report.bos_id = static_cast<uint64_t>(*(*tokenizer)->bos());
+    if ((*tokenizer)->eos()) report.eos_id = static_cast<uint64_t>(*(*tokenizer)->eos());
+  }
+  DOPPLER_TRY(const std::string jinja, chat_template_text(path));
+  report.chat_template = chat_type(jinja);
+  return report;
+}
+
 }  // namespace
 
 Result<InspectReport> inspect(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return inspect_gguf(path);
   if (rdrr::is_rdrr_directory(path)) return inspect_rdrr(path);
+  if (safetensors::is_hugging_face_folder(path)) return inspect_folder(path);
   return fail(ErrorCode::kBadInput,
-              "[inspect] a .gguf file or a directory with manifest.json wanted, {} has none", path);
+              "[inspect] a .gguf file, a directory with manifest.json or a folder with config.json and "
+              "safetensors files wanted, {} has neither",
+              path);
 }
 
 }  // namespace doppler

@@ -17,7 +17,7 @@ struct DtypeUse {
 };
 
 struct InspectReport {
-  std::string path, format;  // "gguf" or "rdrr"
+  std::string path, format;  // "gguf", "rdrr" or "safetensors"
   std::string version;       // of the container: "3", "1"
   std::string name;          // as the file gives it; "" if it does not
   std::string architecture;  // GGUF: general.architecture; RDRR: the manifest's model type
@@ -39,8 +39,8 @@ struct InspectReport {
   std::string not_runnable;                  // why
 };
 
-/// Opens a .gguf file or an RDRR directory. A valid container of a model that does not run here is no error.
-/// Errors: neither of the two, or damaged.
+/// Opens a .gguf file, an RDRR directory or a Hugging Face folder. A valid container of a model that does not
+/// run here is no error. Errors: none of the three, or damaged.
 Result<InspectReport> inspect(const std::string& path);
 
 std::string to_json(const InspectReport& report, bool with_tensors);  // one JSON object

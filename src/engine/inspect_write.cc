@@ -33,7 +33,9 @@ Json config_json(const model::ModelConfig& c) {
           {"window", c.window},
           {"sliding_layers", sliding},
           {"tied_head", c.tied_head},
-          {"end_ids", c.end_ids}};
+          {"end_ids", c.end_ids},
+          {"experts", c.experts},
+          {"embedder", c.pooling != model::Pooling::kNone}};
 }
 
 double megabytes(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
@@ -88,7 +90,12 @@ std::string to_json(const InspectReport& report, bool with_tensors) {
 std::string to_text(const InspectReport& report, bool with_tensors) {
   std::string out;
   add_line(out, "path", report.path);
-  add_line(out, "format", fmt::format("{} {}", report.format == "gguf" ? "GGUF" : "RDRR", report.version));
+  add_line(out, "format",
+           fmt::format("{} {}",
+                       report.format == "gguf"   ? "GGUF"
+                       : report.format == "rdrr" ? "RDRR"
+                                                 : "safetensors,",
+                       report.version));
   add_line(out, "name", printable(report.name));
   add_line(out, "architecture", printable(report.architecture));
   add_line(out, "quantization", printable(report.quantization));

@@ -1,4 +1,5 @@
 // The public Model.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -20,6 +21,8 @@ bool is_directory(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);
 }
+
+constexpr uint32_t kDefaultTextIds = 8192;  // of an embedder: its buffers grow with the longest text
 
 const gguf::GgufFile* as_gguf(const ModelState& state) {
   const TensorSource* source = state.model.source ? state.model.source.get() : state.text_source.get();
@@ -49,7 +52,8 @@ Result<const ChatTemplate*> ModelState::get_chat() {
   return &*chat;
 }
 
-Result<Model> Model::load(std::string_view name, const LoadOptions& options) {
+Result<Model> Model::load(std::string_view name, const LoadOptions& asked) {
+  LoadOptions options = asked;
   const Clock::time_point start = Clock::now();
   auto state = std::make_shared<ModelState>();
   DOPPLER_TRY(state->info.path, storage::resolve_or_pull(name, options.progress));
@@ -73,6 +77,13 @@ Result<Model> Model::load(std::string_view name, const LoadOptions& options) {
   state->info.vocab = config.vocab;
   state->info.max_context = config.max_context;
   state->info.end_ids = config.end_ids;
+  if (state->model.graph.embedder) {
+    const uint32_t limit =
+        config.text_limit ? std::min(config.text_limit, config.max_context) : config.max_context;
+    options.max_chunk = std::min(limit, options.max_chunk ? options.max_chunk : kDefaultTextIds);
+    state->info.embedding_width = state->model.graph.logits.width;
+    state->info.max_text_ids = options.max_chunk;
+  }
   // A damaged tokenizer is found before weights go to a device.
   if (options.parts == LoadParts::kAll) DOPPLER_CHECK_OK(state->get_tokenizer());
   DOPPLER_TRY(state->backend,
@@ -138,6 +149,10 @@ Result<std::vector<std::string>> Model::token_texts(std::span<const int32_t> ids
 Result<Session> Model::new_session(const SessionOptions& options) const {
   if (!state_->backend.executor)
     return fail(ErrorCode::kBadInput, "[session] a model with weights wanted, only its tokenizer was loaded");
+  if (state_->info.embedding_width != 0)
+    return fail(ErrorCode::kBadInput,
+                "[session] a model that generates text wanted, {} makes embeddings; use `doppler embed`",
+                state_->info.name);
   const uint32_t most = state_->info.max_context;
   if (options.context > most)
     return fail(ErrorCode::kBadInput,

@@ -18,7 +18,8 @@ struct ModelState {
   Precision precision = Precision::kFast;
   std::unique_ptr<TensorSource> text_source;  // LoadParts::kTokenizer: the file without its graph
   model::LoadedModel model;
-  Backend backend;  // uses `model`: goes first
+  Backend backend;                   // uses `model`: goes first
+  std::unique_ptr<KvCache> text_kv;  // embedders: of the text in work, under `run`; uses `backend`
 
   std::mutex run;        // one forward pass at a time
   std::mutex text_side;  // the two below are made when first needed

@@ -40,7 +40,7 @@ WeightId GraphBuilder::expert_weight(Role role, uint32_t rows, uint32_t columns)
       }
       check_type(name, info->dtype);
       // gpt-oss from Hugging Face holds [in, out]; square matrices do not tell.
-      const bool transposed = config_.family == Family::kGptOss && config_.names == NameStyle::kHuggingFace;
+      const bool transposed = config_.experts_transposed;
       if ((transposed && !turned) || (!transposed && !plain) ||
           (transposed && dtype_info(info->dtype).block_elems != 1)) {
         bad_shape(*info, transposed ? fmt::format("{}, {}, {}", experts, columns, rows)

@@ -72,10 +72,12 @@ struct ModelConfig {
   bool learned_positions = false;  // a table of positions instead of RoPE
   bool gated_ffn = true;           // false: down(act(up x))
   bool transposed = false;         // linear weights are stored [in, out] (GPT-2 from Hugging Face)
-  bool sinks = false;              // one learned logit a head in every softmax (gpt-oss)
-  bool causal = true;              // false: an encoder
+  bool experts_transposed = false;  // so are stacks of experts (gpt-oss from Hugging Face)
+  bool sinks = false;               // one learned logit a head in every softmax (gpt-oss)
+  bool causal = true;               // false: an encoder
   Pooling pooling = Pooling::kNone;
-  bool normalize = false;  // embedders: to length 1
+  bool normalize = false;   // embedders: to length 1
+  uint32_t text_limit = 0;  // embedders: most ids of a text; 0: max_context
 
   uint32_t experts = 0, experts_per_token = 0, expert_ffn = 0;
   graph::Routing routing = graph::Routing::kSoftmaxOfChosen;

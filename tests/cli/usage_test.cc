@@ -44,6 +44,12 @@ TEST_CASE("wrong usage is exit code 2 and one line") {
       {"convert", "m.gguf", "out", "--shard-size", "64 MB"},
       {"convert", "m.gguf", "out", "--shard-size", "99999999999GiB"},
       {"convert", "m.gguf", "out", "--quant", "q9"},
+      {"embed"},
+      {"embed", "m"},
+      {"embed", "m", "a", "--file", "f"},
+      {"embed", "m", "a", "--stdin-jsonl"},
+      {"embed", "m", "--json", "--stdin-jsonl"},
+      {"embed", "m", "a", "--context", "0"},
       {"bench", "m.gguf", "--runs", "0"},
       {"eval", "m.gguf"},
       {"eval", "m.gguf", "--text", "f", "--against", "fast"},
@@ -68,8 +74,8 @@ TEST_CASE("an unknown command is named") {
 TEST_CASE("every command has help with an example") {
   const Ran all = run_doppler({"--help"});
   CHECK(all.exit_code == 0);
-  for (const char* command : {"run", "tokenize", "convert", "inspect", "verify", "devices", "bench", "eval",
-                              "plan", "pull", "list", "rm"}) {
+  for (const char* command : {"run", "tokenize", "embed", "convert", "inspect", "verify", "devices", "bench",
+                              "eval", "plan", "pull", "list", "rm"}) {
     CAPTURE(command);
     CHECK(all.out.find(command) != std::string::npos);
     const Ran one = run_doppler({command, "--help"});
@@ -90,6 +96,7 @@ TEST_CASE("a model that is not there is one line and exit code 1") {
   for (const auto& arguments :
        std::vector<std::vector<std::string>>{{"run", "/no/such.gguf", "x"},
                                              {"tokenize", "no-such-name", "x"},
+                                             {"embed", "/no/such", "x"},
                                              {"inspect", "/no/such.gguf"},
                                              {"verify", "/no/such"},
                                              {"bench", "/no/such.gguf"},

@@ -58,6 +58,25 @@ TEST_CASE("inspect accepts a valid container of a family that does not run") {
   CHECK(nlohmann::json::parse(to_json(*report, false))["runs"] == false);
 }
 
+TEST_CASE("inspect tells what a Hugging Face folder holds, with or without a tokenizer") {
+  TemporaryDirectory temporary;
+  copy_model(std::string(DOPPLER_TINY_DIR) + "/seed-9/mixtral", temporary / "m");
+  for (const bool tokenizer : {true, false}) {
+    if (!tokenizer) std::filesystem::remove(temporary / "m/tokenizer.json");
+    const auto report = inspect(temporary / "m");
+    REQUIRE_MESSAGE(report, (report ? "" : report.error().message));
+    CHECK(report->format == "safetensors");
+    REQUIRE(report->config);
+    const auto json = nlohmann::json::parse(to_json(*report, false));
+    CHECK(json["config"]["family"] == "mixtral");
+    CHECK(json["config"]["experts"] == 8);
+    CHECK(json["config"]["embedder"] == false);
+    CHECK(json["dtypes"][0]["dtype"] == "BF16");
+    CHECK(json["tokenizer"]["tokens"] == (tokenizer ? 384 : 0));
+    CHECK(to_text(*report, false).find("safetensors") != std::string::npos);
+  }
+}
+
 TEST_CASE("inspect refuses what is no model") {
   CHECK(inspect("/nonexistent").error().code == ErrorCode::kNotFound);
   CHECK(inspect(DOPPLER_GOLDEN_DIR).error().code == ErrorCode::kBadInput);

@@ -181,7 +181,7 @@ TEST_CASE("expert_linear: numbers of experts, of experts a row, and of rows") {
       }
 }
 
-TEST_CASE("expert_linear: columns and weight rows of 1, odd, and around groups and tiles; biases") {
+TEST_CASE("expert_linear: columns and weight rows of 1, odd, and around groups and tiles, with biases") {
   gpu::Device& device = gpu::test_device();
   for (const uint32_t rows : {kOneByOne, kGrouped})
     for (const bool shared : {true, false}) {

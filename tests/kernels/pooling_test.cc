@@ -61,7 +61,7 @@ TEST_CASE("l2_norm: to length 1, but zeros stay zeros") {
     }
 }
 
-TEST_CASE("l2_norm: below eps the divisor is eps; rows beyond one grid dimension") {
+TEST_CASE("l2_norm: below eps the divisor is eps, rows beyond one grid dimension") {
   gpu::Device& device = gpu::test_device();
   const std::vector<float> x = random_floats(3, 65537 * 2, 0.1f);
   const gpu::Buffer in = upload(device, x), out = filled(device, x.size());

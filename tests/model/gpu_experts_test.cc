@@ -51,7 +51,7 @@ Run run(const model::LoadedModel& model, std::span<const int32_t> prompt, Precis
   const auto kv = take(executor->make_kv(256, KvType::kF32));
   std::vector<float> logits(model.graph.logits.width);
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
-  for (size_t at = 0; out.ids.size() < 24;) {
+  for (size_t at = 0; out.ids.size() < 12;) {
     const size_t take_now = std::min<size_t>(5, ids.size() - at);
     const auto done = executor->forward(*kv, std::span(ids).subspan(at, take_now), LogitRows::kLast, logits);
     REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));

@@ -22,7 +22,16 @@ TEST_CASE("every catalogue entry is complete and pinned") {
     CHECK(find_entry(entry.name) == &entry);
     CHECK(names.insert(entry.name).second);
     CHECK(files.insert(entry.file_name).second);
-    CHECK(is_sha256(entry.sha256));
+    CHECK(is_sha256(entry.sha256) == entry.files.empty());
+    uint64_t bytes = 0;
+    for (const FolderFile& file : entry.files) {
+      CHECK(is_sha256(file.sha256));
+      bytes += file.bytes;
+    }
+    if (!entry.files.empty()) {
+      CHECK(bytes == entry.bytes);
+      CHECK(entry.wheels.size() == 1);
+    }
     CHECK(entry.file_name.find('/') == std::string_view::npos);
     CHECK_FALSE(entry.file_name.starts_with('.'));
     CHECK_FALSE(entry.wheels.empty());
@@ -42,7 +51,9 @@ TEST_CASE("the pulled models have the catalogue's digests") {
   for (const CatalogueEntry& entry : catalogue()) {
     const std::string path = cached_path(entry).value();
     REQUIRE_MESSAGE(!path.empty(), "run `make models` or `doppler pull ", std::string(entry.name), "`");
-    CHECK(hash_file_hex(HashKind::kSha256, path).value() == entry.sha256);
+    if (entry.files.empty()) CHECK(hash_file_hex(HashKind::kSha256, path).value() == entry.sha256);
+    for (const FolderFile& file : entry.files)
+      CHECK(hash_file_hex(HashKind::kSha256, path + "/" + std::string(file.path)).value() == file.sha256);
   }
 }
 

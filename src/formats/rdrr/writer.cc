@@ -27,6 +27,7 @@ tl::unexpected<Error> os_error(std::string_view what, const std::string& path, i
 
 std::string group_type(std::string_view id) {
   if (id.find(".expert.") != std::string_view::npos) return "expert";
+  if (id.ends_with(".shared")) return "shared";
   if (id.starts_with("layer.")) return "layer";
   if (id == "embed" || id == "head") return std::string(id);
   return "shared";
@@ -132,6 +133,27 @@ Result<void> Writer::pad(uint64_t alignment) {
   return write(std::span(kZeros).first(static_cast<size_t>(alignment - beyond)), nullptr);
 }
 
+Group& Writer::open_group(const std::string& id) {
+  const auto [at, fresh] = group_index_.emplace(id, groups_.size());
+  if (!fresh) return groups_[at->second].group;
+  Group group;
+  group.id = id;
+  group.type = group_type(id);
+  group.version = "1.0.0";
+  if (id.starts_with("layer.")) group.layer_index = std::strtoull(id.c_str() + 6, nullptr, 10);
+  const size_t expert = id.find(".expert.");
+  if (expert != std::string::npos) group.expert_index = std::strtoull(id.c_str() + expert + 8, nullptr, 10);
+  groups_.push_back({std::move(group), make_hasher(options_.hash)});
+  return groups_.back().group;
+}
+
+void Writer::add_shard_group(const std::string& id, std::span<const std::string> tensors) {
+  Group& group = open_group(id);
+  for (const Tensor& tensor : tensors_)
+    if (std::find(tensors.begin(), tensors.end(), tensor.name) != tensors.end())
+      for (const Span& span : tensor.spans) group.shards.push_back(span.shard);
+}
+
 Result<void> Writer::begin_tensor(NewTensor tensor) {
   const std::optional<uint64_t> size = stored_bytes(tensor.dtype, tensor.shape);
   if (!size || *size == 0)
@@ -146,18 +168,7 @@ Result<void> Writer::begin_tensor(NewTensor tensor) {
   if (dtype_info(tensor.dtype).block_elems > 1) current_.layout = "row";
   current_.size = *size;
   tree_ = std::make_unique<MerkleTree>(kMerkleBlockBytes);
-  const auto [at, fresh] = group_index_.emplace(current_.group, groups_.size());
-  if (fresh) {
-    Group group;
-    group.id = current_.group;
-    group.type = group_type(group.id);
-    group.version = "1.0.0";
-    if (group.id.starts_with("layer.")) group.layer_index = std::strtoull(group.id.c_str() + 6, nullptr, 10);
-    const size_t expert = group.id.find(".expert.");
-    if (expert != std::string::npos)
-      group.expert_index = std::strtoull(group.id.c_str() + expert + 8, nullptr, 10);
-    groups_.push_back({std::move(group), make_hasher(options_.hash)});
-  }
+  open_group(current_.group);
   return {};
 }
 

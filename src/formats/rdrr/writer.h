@@ -48,6 +48,10 @@ class Writer {
   Result<void> append(std::span<const std::byte> bytes);  // any number of times
   Result<void> end_tensor();                              // checks that dtype and shape got all their bytes
 
+  /// A group without bytes of its own: it names the shards in which written tensors of other groups lie.
+  /// Readers of the original look for one an expert, also where a layer's experts are packed into one tensor.
+  void add_shard_group(const std::string& id, std::span<const std::string> tensors);
+
   /// A small file beside the shards (tokenizer.json), with its digest in the manifest.
   Result<void> add_file(const std::string& filename, std::string_view bytes);
 
@@ -70,6 +74,7 @@ class Writer {
   Result<void> open_shard();
   Result<void> close_shard();
   Result<void> pad(uint64_t alignment);
+  Group& open_group(const std::string& id);
   void fill_groups(Manifest& manifest);
 
   std::string directory_, temporary_;

@@ -37,6 +37,7 @@ class SafetensorsFolder final : public TensorSource {
   const TensorInfo* find(std::string_view name) const override;
   Result<TensorBytes> bytes(const TensorInfo& tensor) const override;
   void release(const TensorInfo& tensor) const override;
+  size_t file_count() const { return files_.size(); }
 
  private:
   Result<void> add_file(const std::string& name);

@@ -13,7 +13,8 @@ std::vector<double> route_reference(std::span<const float> logits, uint32_t rows
     const float* in = logits.data() + r * experts;
     std::vector<uint32_t> order(experts);
     std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(), [in](uint32_t a, uint32_t b) { return in[a] > in[b]; });
+    std::sort(order.begin(), order.end(),
+              [in](uint32_t a, uint32_t b) { return in[a] > in[b] || (in[a] == in[b] && a < b); });
     double sum = 0;
     const uint32_t summed = routing == graph::Routing::kSoftmaxOverAll ? experts : top_k;
     for (uint32_t i = 0; i < summed; ++i) sum += std::exp(double{in[order[i]]} - in[order[0]]);

@@ -106,20 +106,20 @@ Result<ChatTemplate> chat_template_from_gguf(const gguf::GgufFile& file) {
   return chat_template_from_jinja(jinja.value_or(""));
 }
 
+Result<std::string> chat_template_text(const std::string& directory) {
+  DOPPLER_TRY(std::string jinja, optional_file(file_in(directory, "chat_template.jinja")));
+  if (!jinja.empty()) return jinja;
+  DOPPLER_TRY(const std::string text, optional_file(file_in(directory, "tokenizer_config.json")));
+  const Json config = Json::parse(text, nullptr, false);
+  if (!config.is_object()) return std::string();
+  const auto found = config.find("chat_template");
+  return found != config.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 Result<ChatTemplate> chat_template_from_directory(const std::string& directory,
                                                   const std::string& manifest_format) {
-  DOPPLER_TRY(const std::string jinja, optional_file(file_in(directory, "chat_template.jinja")));
-  if (!jinja.empty()) return chat_template_from_jinja(jinja);
-  DOPPLER_TRY(const std::string text, optional_file(file_in(directory, "tokenizer_config.json")));
-  if (!text.empty()) {
-    const Json config = Json::parse(text, nullptr, false);
-    if (config.is_object()) {
-      const auto found = config.find("chat_template");
-      if (found != config.end() && found->is_string())
-        return chat_template_from_jinja(found->get_ref<const std::string&>());
-    }
-  }
-  return chat_template_from_name(manifest_format);
+  DOPPLER_TRY(const std::string jinja, chat_template_text(directory));
+  return jinja.empty() ? chat_template_from_name(manifest_format) : chat_template_from_jinja(jinja);
 }
 
 }  // namespace doppler

@@ -23,6 +23,9 @@ Result<std::unique_ptr<Tokenizer>> tokenizer_of(const TensorSource& source, cons
 /// tokenizer.chat_template.
 Result<ChatTemplate> chat_template_from_gguf(const gguf::GgufFile& file);
 
+/// The Jinja text that a directory has as chat_template.jinja or in tokenizer_config.json; empty if neither.
+Result<std::string> chat_template_text(const std::string& directory);
+
 /// "chat_template" of tokenizer_config.json or chat_template.jinja if either is there, else the format that
 /// the manifest names.
 Result<ChatTemplate> chat_template_from_directory(const std::string& directory,

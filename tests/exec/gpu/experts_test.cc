@@ -75,27 +75,27 @@ uint64_t all_expert_bytes(const ExpertModel& model, uint64_t* slot = nullptr) {
 
 TEST_CASE("any number of experts gives the CPU's logits, exactly computed") {
   for (const uint32_t experts : {1u, 3u, 5u, 9u, 33u})
-    for (const uint32_t top_k : {1u, 2u, 4u})
-      for (const bool bias : {false, true}) {
-        if (top_k > experts) continue;
-        CAPTURE(experts);
-        CAPTURE(top_k);
-        CAPTURE(bias);
-        const ExpertModel model = expert_model(
-            {.experts = experts,
-             .top_k = top_k,
-             .layers = 2,
-             .down = bias ? DType::kF16 : DType::kQ5_1,
-             .bias = bias,
-             .routing = bias ? graph::Routing::kSoftmaxOverAll : graph::Routing::kSoftmaxOfChosen});
-        const auto gpu = on_gpu(model, {.precision = Precision::kExact, .max_chunk = 64});
-        const auto ids = some_ids(50, 100);
-        const auto want = all_logits(*on_cpu(model), model, ids, 50);
-        for (const size_t chunk : {50u, 7u, 1u}) {
-          CAPTURE(chunk);
-          CHECK(nmse(all_logits(*gpu, model, ids, chunk), want) < 1e-9);
-        }
+    for (const uint32_t top_k : {1u, 2u, 4u}) {
+      if (top_k > experts) continue;
+      const bool bias = (experts + top_k) % 4 == 3;
+      CAPTURE(experts);
+      CAPTURE(top_k);
+      CAPTURE(bias);
+      const ExpertModel model = expert_model(
+          {.experts = experts,
+           .top_k = top_k,
+           .layers = 2,
+           .down = bias ? DType::kF16 : DType::kQ5_1,
+           .bias = bias,
+           .routing = bias ? graph::Routing::kSoftmaxOverAll : graph::Routing::kSoftmaxOfChosen});
+      const auto gpu = on_gpu(model, {.precision = Precision::kExact, .max_chunk = 64});
+      const auto ids = some_ids(50, 100);
+      const auto want = all_logits(*on_cpu(model), model, ids, 50);
+      for (const size_t chunk : {50u, 7u, 1u}) {
+        CAPTURE(chunk);
+        CHECK(nmse(all_logits(*gpu, model, ids, chunk), want) < 1e-9);
       }
+    }
 }
 
 TEST_CASE("widths that are no multiple of anything") {
