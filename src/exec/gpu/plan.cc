@@ -1,5 +1,6 @@
 #include "exec/gpu/plan.h"
 
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -95,10 +96,11 @@ class Planner {
     step.shape = std::move(shape);
     step.reason = std::move(reason);
     step.expert_layer = expert_layer_of(fixed_.expert_layers, node);
-    std::vector<Step>& list = in_head_ ? plan_.head : plan_.body;
-    list.push_back(std::move(step));
-    return list.back();
+    list().push_back(std::move(step));
+    return list().back();
   }
+
+  std::vector<Step>& list() { return in_head_ ? plan_.head : plan_.body; }
 
   static std::string_view vec(bool vec4) { return vec4 ? "vec4" : "scalar"; }
 
@@ -130,30 +132,32 @@ class Planner {
     overwritten(write.in);
   }
 
-  // True where the next product that reads the node's out reads it as int8: the node's kernel, where it is
-  // one that can, then writes that form too.
-  bool wanted_as_int8(uint32_t i) const {
+  // The buffer in which the next product that reads the node's out wants it as int8: the node's kernel, where
+  // it is one that can, then writes that form too. kNone: none does.
+  uint32_t wanted_as_int8(uint32_t i) const {
     const View& out = graph_.nodes[i].out;
     for (uint32_t next = i + 1; next < graph_.nodes.size() && next <= i + 3; ++next) {
       const Node& node = graph_.nodes[next];
       const bool experts = node.op == Op::kExpertLinear;
-      if ((node.op == Op::kLinear || (experts && !fixed_.experts_on_demand)) && same(node.in, out))
+      if ((node.op == Op::kLinear || experts) && same(node.in, out))
         for (const graph::WeightId id : node.weights)
           if (takes_int8(graph_.weights[id]) && (!experts || graph_.weights[id].columns % 32 == 0))
-            return true;
-      if (node.out.value == out.value) return false;
+            return int8_buffer_of(fixed_, next);
+      if (node.out.value == out.value) break;
     }
-    return false;
+    return kNone;
   }
 
   // Lets the step just added write its out as int8 too.
   void quantize_along(uint32_t i) {
     const Node& node = graph_.nodes[i];
-    if (!aligned(node.in) || !aligned(node.out) || node.out.width % 32 != 0 || !wanted_as_int8(i)) return;
-    Step& step = (in_head_ ? plan_.head : plan_.body).back();
+    const uint32_t buffer = wanted_as_int8(i);
+    if (buffer == kNone || !aligned(node.in) || !aligned(node.out) || node.out.width % 32 != 0) return;
+    Step& step = list().back();
     step.quantizes = true;
+    step.int8_buffer = buffer;
     step.kernel += "/int8";
-    quantized_ = node.out;
+    quantized_[buffer] = node.out;
   }
 
   bool takes_int8(const graph::Weight& weight) const {
@@ -193,14 +197,14 @@ class Planner {
 
   void experts(uint32_t i) {
     const Node& node = graph_.nodes[i];
-    std::vector<Step>& list = in_head_ ? plan_.head : plan_.body;
-    const bool there = quantized_ && same(*quantized_, node.in);
+    std::optional<View>& quantized = quantized_[int8_buffer_of(fixed_, i)];
+    const bool there = quantized && same(*quantized, node.in);
     for (Step& step : expert_steps(graph_, fixed_, i, rows_of(node.out), caps_, options_)) {
       if (step.kind == StepKind::kExpertQuantize) {
         if (there) continue;
-        quantized_.reset();  // they use the same buffer, with rows of their own
+        quantized.reset();  // its rows may be cut in another way
       }
-      list.push_back(std::move(step));
+      list().push_back(std::move(step));
     }
     overwritten(node.out);
   }
@@ -238,12 +242,12 @@ class Planner {
       if (parts.empty()) continue;  // a part of the one before
       const graph::WeightId bias = node.biases.empty() ? kNone : node.biases[w];
       const bool int8 = takes_int8(weight);
-      if (int8 && !(quantized_ && same(*quantized_, node.in))) {
+      if (int8 && !(quantized_[0] && same(*quantized_[0], node.in))) {
         const auto p = kernels::plan_quantize_act(rows, node.in.width, aligned(node.in), caps_);
         push(StepKind::kQuantizeAct, i, fmt::format("quantize_act/{}/wg{}", vec(p.vec4), p.workgroup),
              fmt::format("{} x {}", rows, node.in.width), p.reason)
             .completes = false;
-        quantized_ = node.in;
+        quantized_[0] = node.in;
       }
       for (uint32_t part = 0; part < parts.size(); ++part) {
         const kernels::LinearShape shape{weight.dtype,     rows, weight.columns,
@@ -265,7 +269,7 @@ class Planner {
         column += parts[part].rows;
       }
     }
-    (in_head_ ? plan_.head : plan_.body).back().completes = true;
+    list().back().completes = true;
     overwritten(node.out);
   }
 
@@ -293,7 +297,8 @@ class Planner {
 
   // The quantised form of a value is void once the value changes.
   void overwritten(const View& view) {
-    if (quantized_ && quantized_->value == view.value) quantized_.reset();
+    for (std::optional<View>& quantized : quantized_)
+      if (quantized && quantized->value == view.value) quantized.reset();
   }
 
   const Graph& graph_;
@@ -303,7 +308,7 @@ class Planner {
   uint32_t position_;
   Plan plan_;
   bool in_head_ = false;
-  std::optional<View> quantized_;  // what the int8 buffer holds
+  std::array<std::optional<View>, 2> quantized_;  // what the int8 buffers hold
 };
 
 }  // namespace

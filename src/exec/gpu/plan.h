@@ -1,5 +1,6 @@
 #pragma once
 // Graph, shapes and capabilities in; dispatches out. A pure function: tested and printed without a GPU.
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ struct Step {
   uint32_t part = 0;                      // of the weight
   uint32_t column = 0;                    // kLinear: first column of the node's out that this part fills
   bool int8 = false;                      // kLinear, kExpertLinear: reads the quantised activations
-  bool quantizes = false;                 // kRmsNorm, kAddRmsNorm, kGatedAct: writes them beside its out
+  bool quantizes = false;                 // kRmsNorm, kAddRmsNorm, kGatedAct, kAttention: writes them too
+  uint32_t int8_buffer = 0;               // which of Workspace::quantized those activations are in
   uint32_t expert_layer =
       graph::kNone;            // kRoute, and steps of the nodes from there to the last kExpertLinear
   uint32_t expert_matrix = 0;  // kExpertLinear: of the layer
@@ -83,9 +85,11 @@ struct StaticPlan {
   /// all. Its only part then has the rows of all.
   std::vector<std::vector<graph::WeightId>> stacked;
   SlotPlan slots;
-  uint32_t logit_rows = 1;       // most rows whose logits are computed at once
-  uint64_t quantized_bytes = 0;  // int8 activations; 0: none
-  uint64_t scratch_bytes = 0;    // attention over few rows
+  uint32_t logit_rows = 1;  // most rows whose logits are computed at once
+  /// Int8 activations; 0: none. The second are of what experts' later products read, so that the first stay
+  /// for the next wave of experts.
+  std::array<uint64_t, 2> quantized_bytes{};
+  uint64_t scratch_bytes = 0;  // attention over few rows
   std::vector<ExpertLayer> expert_layers;
   std::vector<ExpertPool> expert_pools;
   bool experts_on_demand = false;    // pools are caches; else every expert is where its number says

@@ -100,10 +100,18 @@ void add_linear(const Graph& graph, const StaticPlan& fixed, uint32_t index, uin
     }
   }
   steps.back().completes = true;
-  for (Step& step : steps) step.expert_layer = number;
+  for (Step& step : steps) {
+    step.expert_layer = number;
+    step.int8_buffer = int8_buffer_of(fixed, index);
+  }
 }
 
 }  // namespace
+
+uint32_t int8_buffer_of(const StaticPlan& fixed, uint32_t node) {
+  const uint32_t layer = expert_layer_of(fixed.expert_layers, node);
+  return layer != kNone && fixed.expert_layers[layer].matrices[0].node != node ? 1 : 0;
+}
 
 Result<void> plan_experts(const Graph& graph, const gpu::Caps& caps, const GpuOptions& options,
                           StaticPlan& fixed) {
@@ -115,7 +123,8 @@ Result<void> plan_experts(const Graph& graph, const gpu::Caps& caps, const GpuOp
   for (const ExpertLayer& layer : fixed.expert_layers) {
     for (const ExpertMatrix& matrix : layer.matrices) {
       const auto [rows, columns] = quantized_shape(graph, graph.nodes[matrix.node], options.max_chunk);
-      fixed.quantized_bytes = std::max(fixed.quantized_bytes, kernels::quantized_act_bytes(rows, columns));
+      uint64_t& bytes = fixed.quantized_bytes[int8_buffer_of(fixed, matrix.node)];
+      bytes = std::max(bytes, kernels::quantized_act_bytes(rows, columns));
     }
     fixed.expert_groups_bytes =
         std::max(fixed.expert_groups_bytes,

@@ -10,6 +10,10 @@ namespace doppler::gpu_exec {
 Result<void> plan_experts(const graph::Graph& graph, const gpu::Caps& caps, const GpuOptions& options,
                           StaticPlan& fixed);
 
+/// Which buffer holds the int8 activations that a product reads: the second for experts' products after their
+/// first.
+uint32_t int8_buffer_of(const StaticPlan& fixed, uint32_t node);
+
 /// The dispatches of an expert node over `rows` tokens, in order.
 std::vector<Step> expert_steps(const graph::Graph& graph, const StaticPlan& fixed, uint32_t node,
                                uint32_t rows, const gpu::Caps& caps, const GpuOptions& options);

@@ -119,8 +119,8 @@ Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const 
                                                               node.in.width / node.group,
                                                               graph.kv_layers[node.kv_layer].head_dim, caps));
     if (node.op == Op::kLinear)
-      fixed.quantized_bytes =
-          std::max(fixed.quantized_bytes, kernels::quantized_act_bytes(options.max_chunk, node.in.width));
+      fixed.quantized_bytes[0] =
+          std::max(fixed.quantized_bytes[0], kernels::quantized_act_bytes(options.max_chunk, node.in.width));
     if (!reads_matrices(node.op)) continue;
     for (const graph::WeightId id : node.weights)
       if (fixed.parts[id].empty()) {
@@ -129,7 +129,7 @@ Result<StaticPlan> plan_static(const Graph& graph, const gpu::Caps& caps, const 
     stack_weights(graph, node, uses, caps, fixed);
   }
   DOPPLER_CHECK_OK(plan_experts(graph, caps, options, fixed));
-  if (options.precision == Precision::kExact) fixed.quantized_bytes = 0;
+  if (options.precision == Precision::kExact) fixed.quantized_bytes = {};
   const uint64_t logit_bytes = std::min(kMaxLogitBytes, caps.max_binding_bytes);
   const uint64_t row_bytes = std::max<uint64_t>(uint64_t{graph.logits.width} * 4, 4);
   fixed.logit_rows =

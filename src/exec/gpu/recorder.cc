@@ -33,7 +33,7 @@ kernels::Matrix Recorder::matrix(const graph::View& view, const Pass& pass) cons
 std::optional<kernels::QuantizedAct> Recorder::quantized_along(const Step& step,
                                                                const kernels::Matrix& out) const {
   if (!step.quantizes) return std::nullopt;
-  return kernels::quantized_act(work_.quantized, out.rows, out.width);
+  return kernels::quantized_act(work_.quantized[step.int8_buffer], out.rows, out.width);
 }
 
 Result<void> Recorder::record_norm(gpu::Commands& commands, const Step& step, const Pass& pass) const {
@@ -106,7 +106,7 @@ Result<void> Recorder::record_linear(gpu::Commands& commands, const Step& step, 
     args.bias_offset = weights_.vector_base(step.bias) + args.w.first_row;
   }
   if (step.int8)
-    args.quantized = kernels::quantized_act(work_.quantized, args.out.rows, node.in.width);
+    args.quantized = kernels::quantized_act(work_.quantized[step.int8_buffer], args.out.rows, node.in.width);
   else
     args.x = matrix(node.in, pass);
   return kernels::record_linear(device_, commands, args);
@@ -180,8 +180,8 @@ Result<void> Recorder::record(gpu::Commands& commands, const Step& step, const P
       return record_layer_norm(commands, node, pass);
     case StepKind::kQuantizeAct: {
       const kernels::Matrix x = matrix(node.in, pass);
-      return kernels::record_quantize_act(device_, commands,
-                                          {x, kernels::quantized_act(work_.quantized, x.rows, x.width)});
+      return kernels::record_quantize_act(
+          device_, commands, {x, kernels::quantized_act(work_.quantized[step.int8_buffer], x.rows, x.width)});
     }
     case StepKind::kLinear:
       return record_linear(commands, step, pass);

@@ -1,5 +1,6 @@
 #pragma once
 // Replays a plan's steps into a command list.
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -18,7 +19,7 @@ namespace doppler::gpu_exec {
 struct Workspace {
   std::vector<gpu::Buffer> slots;
   gpu::Buffer ids;                       // u32 [max_chunk]
-  gpu::Buffer quantized;                 // int8 activations
+  std::array<gpu::Buffer, 2> quantized;  // int8 activations: StaticPlan::quantized_bytes
   gpu::Buffer scratch;                   // of attention
   gpu::Buffer expert_groups;             // kernels::ExpertGroups of the layer that runs
   gpu::Buffer places;                    // u32 [experts]: slots of its experts, where they come on demand

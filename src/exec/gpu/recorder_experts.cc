@@ -35,8 +35,8 @@ Result<void> Recorder::record_experts(gpu::Commands& commands, const Step& step,
     }
     case StepKind::kExpertQuantize: {
       const kernels::Matrix x = row_a_use(matrix(node.in, pass), graph_.weights[node.weights[0]].columns);
-      return kernels::record_quantize_act(device_, commands,
-                                          {x, kernels::quantized_act(work_.quantized, x.rows, x.width)});
+      return kernels::record_quantize_act(
+          device_, commands, {x, kernels::quantized_act(work_.quantized[step.int8_buffer], x.rows, x.width)});
     }
     case StepKind::kExpertLinear:
       return record_expert_linear(commands, step, pass);
@@ -62,7 +62,7 @@ Result<void> Recorder::record_expert_linear(gpu::Commands& commands, const Step&
   if (fixed_.experts_on_demand) args.places = &work_.places;
   if (step.int8) {
     const kernels::Matrix x = row_a_use(matrix(node.in, pass), weight.columns);
-    args.quantized = kernels::quantized_act(work_.quantized, x.rows, x.width);
+    args.quantized = kernels::quantized_act(work_.quantized[step.int8_buffer], x.rows, x.width);
   } else {
     args.x = matrix(node.in, pass);
   }

@@ -12,9 +12,10 @@ Result<Workspace> Workspace::make(gpu::Device& device, const graph::Graph& graph
     work.slots.push_back(std::move(slot));
   }
   DOPPLER_TRY(work.ids, device.create_buffer(uint64_t{options.max_chunk} * 4, "ids"));
-  if (fixed.quantized_bytes > 0) {
-    DOPPLER_TRY(work.quantized, device.create_buffer(fixed.quantized_bytes, "quantized"));
-  }
+  for (size_t i = 0; i < work.quantized.size(); ++i)
+    if (fixed.quantized_bytes[i] > 0) {
+      DOPPLER_TRY(work.quantized[i], device.create_buffer(fixed.quantized_bytes[i], "quantized"));
+    }
   if (fixed.scratch_bytes > 0) {
     DOPPLER_TRY(work.scratch, device.create_buffer(fixed.scratch_bytes, "scratch"));
   }
@@ -33,7 +34,8 @@ Result<Workspace> Workspace::make(gpu::Device& device, const graph::Graph& graph
 }
 
 uint64_t Workspace::size_bytes() const {
-  uint64_t bytes = ids.bytes() + quantized.bytes() + scratch.bytes() + expert_groups.bytes() + places.bytes();
+  uint64_t bytes = ids.bytes() + scratch.bytes() + expert_groups.bytes() + places.bytes();
+  for (const gpu::Buffer& buffer : quantized) bytes += buffer.bytes();
   for (const gpu::Buffer& slot : slots) bytes += slot.bytes();
   for (const gpu::Buffer& table : rope_tables) bytes += table.bytes();
   return bytes;
