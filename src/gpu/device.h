@@ -114,6 +114,20 @@ class Commands {
   std::unique_ptr<CommandList> list_;
 };
 
+/// A list that is encoded already and waits for its submit(). It may go unsubmitted.
+class Prepared {
+ public:
+  Prepared();
+  Prepared(Prepared&&) noexcept;
+  Prepared& operator=(Prepared&&) noexcept;
+  ~Prepared();
+
+ private:
+  friend class Device;
+  std::unique_ptr<CommandList> list_;
+  void* buffer_ = nullptr;  // WGPUCommandBuffer
+};
+
 /// Time of one dispatch, from timestamp queries.
 struct DispatchTime {
   std::string label;
@@ -146,6 +160,9 @@ class Device {
   Commands begin(std::string_view label);
   /// Runs the list after everything submitted before; returns at once.
   Result<void> submit(Commands&& commands);
+  /// Encodes the list now, for a later submit(): work for the processor while the device is busy.
+  Result<Prepared> prepare(Commands&& commands);
+  Result<void> submit(Prepared&& prepared);
   Result<void> wait();  // until everything submitted is done
   Result<void> read(const Buffer& buffer, uint64_t offset, std::span<std::byte> out);  // waits
 

@@ -60,10 +60,12 @@ class GpuExecutor final : public Executor {
     tap_ = std::move(tap);
     options_.fuse = !tap_;
     plans_.clear();
+    next_.reset();
   }
 
   Result<std::unique_ptr<KvCache>> make_kv(uint32_t capacity, KvType type) override {
     if (capacity == 0) return fail(ErrorCode::kBadInput, "[gpu] a context of at least 1 was wanted, got 0");
+    next_.reset();  // it would keep the buffers of a cache that may be gone
     return std::make_unique<GpuKvCache>(this, device_, graph_.kv_layers, capacity, type);
   }
 
@@ -80,6 +82,8 @@ class GpuExecutor final : public Executor {
   Result<void> write_inputs(const GpuKvCache& kv, std::span<const int32_t> ids);
   const Plan& plan_for(uint32_t rows, uint32_t selected);
   Result<void> run(const std::vector<Step>& steps, const Pass& pass, std::string_view label);
+  Result<gpu::Prepared> prepare_token(const GpuKvCache& kv, uint32_t position);
+  Result<void> run_token(const GpuKvCache& kv, uint32_t position);
   Result<void> run_tapped(const std::vector<Step>& steps, const Pass& pass);
   Result<void> tell(const Step& step, const Pass& pass);
   Result<void> tell(const graph::Node& node, const Pass& pass);
@@ -96,6 +100,14 @@ class GpuExecutor final : public Executor {
   std::unique_ptr<ExpertsOnDemand> on_demand_;           // null: all experts are there
   std::map<std::pair<uint32_t, uint32_t>, Plan> plans_;  // by rows and selected
   TapFn tap_;
+
+  // One token's pass with its logits, encoded while the device ran the one before.
+  struct NextToken {
+    uint64_t buffers_id;  // of the cache
+    uint32_t position;
+    gpu::Prepared commands;
+  };
+  std::optional<NextToken> next_;
 };
 
 Result<void> GpuExecutor::write_inputs(const GpuKvCache& kv, std::span<const int32_t> ids) {
@@ -129,6 +141,30 @@ Result<void> GpuExecutor::run(const std::vector<Step>& steps, const Pass& pass, 
   gpu::Commands commands = device_->begin(label);
   for (const Step& step : steps) DOPPLER_CHECK_OK(recorder_.record(commands, step, pass));
   return device_->submit(std::move(commands));
+}
+
+Result<gpu::Prepared> GpuExecutor::prepare_token(const GpuKvCache& kv, uint32_t position) {
+  const Pass pass{kv, position, 1, 0, 1};
+  const Plan& plan = plan_for(1, 1);
+  gpu::Commands commands = device_->begin("token");
+  for (const std::vector<Step>* steps : {&plan.body, &plan.head})
+    for (const Step& step : *steps) DOPPLER_CHECK_OK(recorder_.record(commands, step, pass));
+  return device_->prepare(std::move(commands));
+}
+
+// Runs the pass, and while the device is at it encodes the next one. What that needs is known but for the id.
+Result<void> GpuExecutor::run_token(const GpuKvCache& kv, uint32_t position) {
+  std::optional<NextToken> ready = std::exchange(next_, std::nullopt);
+  if (!ready || ready->buffers_id != kv.buffers_id() || ready->position != position) {
+    DOPPLER_TRY(gpu::Prepared commands, prepare_token(kv, position));
+    ready = NextToken{kv.buffers_id(), position, std::move(commands)};
+  }
+  DOPPLER_CHECK_OK(device_->submit(std::move(ready->commands)));
+  if (position + 1 >= kv.capacity() || !kv.holds(position + 2)) return {};
+  // What goes wrong here goes wrong again, and is reported, when that token is asked for.
+  if (auto commands = prepare_token(kv, position + 1))
+    next_ = NextToken{kv.buffers_id(), position + 1, std::move(*commands)};
+  return {};
 }
 
 Result<void> GpuExecutor::run_tapped(const std::vector<Step>& steps, const Pass& pass) {
@@ -177,6 +213,15 @@ Result<void> GpuExecutor::forward(KvCache& cache, std::span<const int32_t> ids, 
 
   const uint32_t wanted = rows == LogitRows::kNone ? 0 : rows == LogitRows::kLast ? 1 : count;
   Pass pass{*kv, position, count};
+  if (count == 1 && rows == LogitRows::kLast && !tap_ && !on_demand_) {
+    DOPPLER_CHECK_OK(run_token(*kv, position));
+    pass.selected = 1;
+    DOPPLER_CHECK_OK(
+        device_->read(*recorder_.matrix(graph_.logits, pass).buffer, 0, std::as_writable_bytes(logits)));
+    kv->set_length(position + 1);
+    return {};
+  }
+  next_.reset();
   DOPPLER_CHECK_OK(run(plan_for(count, std::min(wanted, fixed_.logit_rows)).body, pass, "body"));
   for (uint32_t done = 0; done < wanted; done += pass.selected) {
     pass.selected = std::min(wanted - done, fixed_.logit_rows);

@@ -1,11 +1,17 @@
 #include "exec/gpu/kv_cache.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace doppler::gpu_exec {
 namespace {
 
 constexpr uint32_t kFirstPositions = 256;
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
 
 }  // namespace
 
@@ -14,7 +20,8 @@ GpuKvCache::GpuKvCache(const void* owner, std::shared_ptr<gpu::Device> device,
     : owner_(owner),
       device_(std::move(device)),
       capacity_(capacity),
-      element_(type == KvType::kF16 ? kernels::KvElement::kF16 : kernels::KvElement::kF32) {
+      element_(type == KvType::kF16 ? kernels::KvElement::kF16 : kernels::KvElement::kF32),
+      buffers_id_(next_id()) {
   for (const graph::KvLayer& shape : layers) layers_.emplace_back().shape = shape;
 }
 
@@ -27,6 +34,11 @@ uint64_t GpuKvCache::size_bytes() const {
 kernels::KvBuffers GpuKvCache::layer(uint32_t index) const {
   const Layer& layer = layers_[index];
   return {&layer.k, &layer.v, layer.width(), layer.positions, element_};
+}
+
+bool GpuKvCache::holds(uint32_t positions) const {
+  return std::all_of(layers_.begin(), layers_.end(),
+                     [&](const Layer& layer) { return positions <= layer.positions; });
 }
 
 Result<void> GpuKvCache::reserve(uint32_t positions) {
@@ -58,6 +70,7 @@ Result<void> GpuKvCache::grow(Layer& layer, uint32_t positions) {
   layer.k = std::move(k);
   layer.v = std::move(v);
   layer.positions = positions;
+  buffers_id_ = next_id();
   return {};
 }
 

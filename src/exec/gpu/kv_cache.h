@@ -27,6 +27,10 @@ class GpuKvCache final : public KvCache {
   Result<void> reserve(uint32_t positions);
 
   kernels::KvBuffers layer(uint32_t index) const;
+  /// True if positions below `positions` fit without new buffers.
+  bool holds(uint32_t positions) const;
+  /// Changes with the buffers, and no two caches share one: what was recorded for them is tied to it.
+  uint64_t buffers_id() const { return buffers_id_; }
 
  private:
   struct Layer {
@@ -42,6 +46,7 @@ class GpuKvCache final : public KvCache {
   std::vector<Layer> layers_;
   uint32_t capacity_, length_ = 0;
   kernels::KvElement element_;
+  uint64_t buffers_id_;
 };
 
 }  // namespace doppler::gpu_exec

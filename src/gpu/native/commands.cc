@@ -1,5 +1,6 @@
 // Recording, encoding and submitting command lists.
 #include <algorithm>
+#include <utility>
 
 #include "gpu/native/state.h"
 
@@ -218,18 +219,50 @@ Result<void> DeviceState::write_params(const CommandList& list) {
   return {};
 }
 
-Result<void> Device::submit(Commands&& commands) {
-  const Commands taken = std::move(commands);
+Prepared::Prepared() = default;
+
+Prepared::Prepared(Prepared&& other) noexcept
+    : list_(std::move(other.list_)), buffer_(std::exchange(other.buffer_, nullptr)) {}
+
+Prepared& Prepared::operator=(Prepared&& other) noexcept {
+  std::swap(list_, other.list_);
+  std::swap(buffer_, other.buffer_);
+  return *this;
+}
+
+Prepared::~Prepared() {
+  if (list_ == nullptr) return;
+  const std::shared_ptr<DeviceState> device = list_->device;
+  if (buffer_ != nullptr) device->api->CommandBufferRelease(static_cast<WGPUCommandBuffer>(buffer_));
+  device->recycle(std::move(list_));
+}
+
+Result<Prepared> Device::prepare(Commands&& commands) {
+  Commands taken = std::move(commands);
   DOPPLER_CHECK_OK(state_->check());
-  if (taken.list_ == nullptr) return {};
-  const CommandList& list = *taken.list_;
-  if (list.error) return tl::unexpected<Error>(*list.error);
-  if (list.entries.empty()) return {};
-  DOPPLER_TRY(WGPUCommandBuffer buffer, state_->encode(list, 0, list.entries.size(), nullptr, nullptr));
-  DOPPLER_CHECK_OK(state_->write_params(list));
+  Prepared prepared;
+  if (taken.list_ == nullptr) return prepared;
+  if (taken.list_->error) return tl::unexpected<Error>(*taken.list_->error);
+  if (taken.list_->entries.empty()) return prepared;
+  DOPPLER_TRY(prepared.buffer_,
+              state_->encode(*taken.list_, 0, taken.list_->entries.size(), nullptr, nullptr));
+  prepared.list_ = std::move(taken.list_);
+  return prepared;
+}
+
+Result<void> Device::submit(Prepared&& prepared) {
+  const Prepared taken = std::move(prepared);
+  DOPPLER_CHECK_OK(state_->check());
+  if (taken.buffer_ == nullptr) return {};
+  const auto buffer = static_cast<WGPUCommandBuffer>(taken.buffer_);
+  DOPPLER_CHECK_OK(state_->write_params(*taken.list_));
   state_->api->QueueSubmit(state_->queue, 1, &buffer);
-  state_->api->CommandBufferRelease(buffer);
   return {};
+}
+
+Result<void> Device::submit(Commands&& commands) {
+  DOPPLER_TRY(Prepared prepared, prepare(std::move(commands)));
+  return submit(std::move(prepared));
 }
 
 }  // namespace doppler::gpu
