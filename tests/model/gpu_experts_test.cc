@@ -76,7 +76,9 @@ TEST_CASE("lavapipe: experts on demand give the same ids and logits, bit for bit
     const gpu_exec::ExpertPool& pool = fixed.expert_pools[0];
     const uint64_t all = pool.experts * pool.slot_bytes, least = pool.top_k * pool.slot_bytes;
     for (const Precision precision : {Precision::kExact, Precision::kFast}) {
-      const Run resident = run(model, prompt, precision, 0, true);
+      // A tap takes fused dispatches apart, which may change last bits: it only counts.
+      const uint64_t asked = run(model, prompt, precision, 0, true).asked;
+      const Run resident = run(model, prompt, precision, 0, false);
       CHECK_FALSE(resident.stats);
       for (const uint64_t memory : {all, all / 2, least}) {
         CAPTURE(memory);
@@ -84,7 +86,7 @@ TEST_CASE("lavapipe: experts on demand give the same ids and logits, bit for bit
         CHECK(got.ids == resident.ids);
         CHECK(got.logits == resident.logits);
         REQUIRE(got.stats);
-        CHECK(got.stats->hits + got.stats->misses == resident.asked);
+        CHECK(got.stats->hits + got.stats->misses == asked);
         CHECK(got.stats->bytes_loaded == got.stats->misses * pool.slot_bytes);
         CHECK(got.stats->slots == memory / pool.slot_bytes);
       }
