@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <tuple>
 
 #include "storage/pull.h"
 
@@ -37,8 +38,8 @@ ProfilePass gather(const std::vector<std::vector<StepTime>>& runs, double wall_u
     pass.dispatches += line.dispatches;
     pass.lines.push_back(std::move(line));
   }
-  std::stable_sort(pass.lines.begin(), pass.lines.end(), [](const ProfileLine& a, const ProfileLine& b) {
-    return a.microseconds > b.microseconds;
+  std::sort(pass.lines.begin(), pass.lines.end(), [](const ProfileLine& a, const ProfileLine& b) {
+    return std::tie(b.microseconds, a.kernel, a.shape) < std::tie(a.microseconds, b.kernel, b.shape);
   });
   return pass;
 }
